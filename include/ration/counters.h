@@ -1,0 +1,99 @@
+// Where volatile state lives: one synchronous, thread-safe, batch-shaped interface for every
+// store, so that a lock, a script and a remote server can each implement it.
+//
+// A transaction is all or nothing: its `take` charges are admitted together or none is charged,
+// in one indivisible step under any concurrency. The exception is a limit that counts attempts
+// (`Limit::count_attempts`): it counts each attempt exactly once, whatever the others say.
+//
+// Thread rule: `apply` may be called from any thread at once. Ownership: keys are read during the
+// call only. Failure: a store that cannot answer says so per outcome (`Outcome::status`) and has
+// charged nothing that it knows of.
+//
+//   ration::Charge charges[] = {{.key = "emails\x1f" "user-17", .rule_bytes = 7, .limit = limit}};
+//   ration::Outcome outcome = counters->apply_one({.charges = charges}, clock.now());
+//   if (outcome.admitted) send();
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string_view>
+
+#include "absl/status/statusor.h"
+#include "ration/limit.h"
+#include "ration/time.h"
+
+namespace ration {
+
+inline constexpr std::size_t max_charges = 16;     // limits of one request
+inline constexpr std::size_t max_key_bytes = 512;  // canonical key; longer ones are digested first
+
+enum class ChargeOp : std::uint8_t {
+    take,       // charge `cost` if it fits
+    give_back,  // return up to `cost` units taken earlier; never lifts a level above capacity
+    observe,    // report the level as a `take` of `cost` would find it; changes nothing
+};
+
+struct Charge {
+    std::string_view key;          // limit identity, then the parts of the key, joined unambiguously
+    std::uint16_t rule_bytes = 0;  // how many leading bytes of `key` are the limit's identity
+    ChargeOp op = ChargeOp::take;
+    std::uint32_t cost = 1;
+    LimitRef limit;
+};
+
+struct Transaction {
+    std::span<const Charge> charges;  // at most max_charges
+    // When the numbers in `charges` came into force. A bucket last touched before that under
+    // other numbers is first brought to this moment under its old numbers.
+    Mono numbers_since{};
+    // Names the request for stores that keep in-flight slots as leases; equal on take and give back.
+    std::uint64_t lease = 0;
+};
+
+struct Outcome {
+    absl::StatusCode status = absl::StatusCode::kOk;  // kUnavailable: the store gave no answer
+    bool admitted = false;
+    std::uint8_t count = 0;  // levels in use, in the order of the charges
+    std::array<Level, max_charges> levels;
+};
+
+struct CounterStats {
+    std::uint64_t keys = 0;        // tracked now
+    std::uint64_t capacity = 0;    // keys that fit
+    std::uint64_t bytes = 0;       // memory reserved for them
+    std::uint64_t evictions = 0;   // keys dropped because they were back to never-seen
+    std::uint64_t overflowed = 0;  // charges that went to a limit's shared overflow bucket
+};
+
+class Counters {
+public:
+    virtual ~Counters() = default;
+
+    // Judges each transaction in order; `outcomes` is as long as `transactions`.
+    virtual void apply(std::span<const Transaction> transactions, Now now,
+                       std::span<Outcome> outcomes) = 0;
+
+    // Drops keys that are back to never-seen, looking at about `budget` of them.
+    virtual void sweep(Now now, std::size_t budget) = 0;
+
+    [[nodiscard]] virtual CounterStats stats() const = 0;
+
+    [[nodiscard]] Outcome apply_one(const Transaction& transaction, Now now) {
+        Outcome outcome;
+        apply({&transaction, 1}, now, {&outcome, 1});
+        return outcome;
+    }
+};
+
+struct MemoryCountersOptions {
+    std::uint64_t max_bytes = 256ULL << 20;  // for all tables; reserved, touched as keys come
+    std::uint32_t shards = 0;                // 0: chosen from the size
+};
+
+// InvalidArgument when `max_bytes` is below 64 KiB or `shards` is not a power of two.
+[[nodiscard]] absl::StatusOr<std::unique_ptr<Counters>> open_memory_counters(
+    const MemoryCountersOptions& options);
+
+}  // namespace ration

@@ -1,0 +1,98 @@
+// The engine: identify -> match -> plan -> counters.apply -> conclude -> (forward) -> settle.
+//
+// Sans-I/O: time and request come as arguments, only the counters are touched. One request:
+//
+//   Exchange exchange;                                  // kept per connection
+//   engine.begin(exchange, request, clock.now());       // all limits charged in one step
+//   if (exchange.decision.kind != Decision::Kind::admit)
+//       send(engine.answer(exchange));                  // 429, 401, 404, preflight, ...
+//   else
+//       forward; then add what `response_fields` says to the upstream's answer
+//   engine.finish(exchange, ending, clock.now());       // exactly one settlement, on every exit
+//
+// Thread rule: `begin`, `answer`, `finish` and the rest may be called from any thread, each with
+// its own Exchange. Ownership: the engine keeps the counters' reference and the current snapshot.
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "absl/functional/function_ref.h"
+#include "engine/exchange.h"
+#include "ration/counters.h"
+
+namespace ration {
+
+// A complete answer made by ration itself.
+struct Answer {
+    int status = 0;
+    std::vector<std::pair<std::string, std::string>> headers;  // no Content-Length, no Date
+    std::string body;
+};
+
+// How a request ended.
+struct Ending {
+    enum class Kind : std::uint8_t {
+        answered,     // the upstream's answer is complete (or its head, for settling a stated cost)
+        refused,      // ration answered by itself
+        lost,         // connection to the upstream failed or broke
+        timed_out,    // the upstream was too slow
+        client_gone,  // nobody waits for the answer any more
+    };
+    Kind kind = Kind::refused;
+    int status = 0;                         // answered: the upstream's status
+    std::span<const Header> response_headers;  // answered: for costs stated by the response
+};
+
+using FieldSink = absl::FunctionRef<void(std::string_view name, std::string_view value)>;
+
+class Engine {
+public:
+    // `local` stands in for limits with `store_down: local` while `counters` is unavailable; null:
+    // such limits are open then. Both must outlive the engine.
+    Engine(Counters& counters, std::shared_ptr<const Snapshot> rules, Counters* local = nullptr,
+           unsigned replicas = 1);
+
+    [[nodiscard]] std::shared_ptr<const Snapshot> rules() const;
+    // Puts new rules in force for requests that begin from now on; use so far stays used.
+    void swap_rules(std::shared_ptr<const Policy> policy, std::shared_ptr<const Directory> directory,
+                    Now now);
+
+    // Identifies, matches, plans, charges and decides.
+    void begin(Exchange& exchange, const RequestView& request, Now now);
+
+    // The whole answer of a request that is not forwarded.
+    [[nodiscard]] Answer answer(const Exchange& exchange) const;
+    // The answer when something else went wrong (502, 504, 400, ...), with the request's CORS and
+    // declared rate-limit headers. Before `begin` succeeded: use the static form.
+    [[nodiscard]] Answer failure(const Exchange& exchange, BuiltIn which) const;
+    [[nodiscard]] static Answer failure(const Policy& policy, BuiltIn which,
+                                        std::string_view request_id, std::string_view detail);
+
+    // Names of the upstream's response fields that must not reach the client (its CORS headers when
+    // the policy has its own), and the fields to add.
+    [[nodiscard]] bool drops_response_field(const Exchange& exchange, std::string_view name) const;
+    void response_fields(const Exchange& exchange, FieldSink sink) const;
+    // Names of request fields that the client may not set (Ration-*), and those to add for the
+    // upstream: Ration-Request-Id, Ration-Address, Ration-Credential, Ration-<Entity>.
+    [[nodiscard]] static bool drops_request_field(std::string_view name);
+    void request_fields(const Exchange& exchange, FieldSink sink) const;
+
+    // Settles: frees in-flight slots, corrects costs. Calling it twice does nothing the second time.
+    void finish(Exchange& exchange, const Ending& ending, Now now);
+
+    [[nodiscard]] Counters& counters() { return counters_; }
+
+private:
+    Counters& counters_;
+    Counters* local_;
+    unsigned replicas_;
+    mutable std::mutex mutex_;
+    std::shared_ptr<const Snapshot> rules_;
+};
+
+}  // namespace ration

@@ -1,0 +1,79 @@
+// One request on its way through the engine: everything the steps found out about it.
+//
+// Reusable: `Engine::begin` resets it, so a connection keeps one and allocates nothing after
+// warm-up. Thread rule: one thread at a time. The request's bytes (method, target, headers) must
+// stay in place until `Engine::finish`.
+#pragma once
+
+#include <array>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "engine/snapshot.h"
+#include "policy/directory.h"
+#include "policy/policy.h"
+#include "ration/counters.h"
+#include "request/path.h"
+
+namespace ration {
+
+// A request as the outside hands it over.
+struct RequestView {
+    std::string_view method;
+    std::string_view target;  // path and query, as on the request line
+    std::span<const Header> headers;
+    Peer peer;
+    std::string_view id;      // the request's id, made outside (randomness is injected)
+};
+
+// What was decided. Trivially copyable: indices into the policy instead of strings.
+struct Decision {
+    enum class Kind : std::uint8_t {
+        admit,      // forward it
+        refuse,     // answer with refusal `refusal`
+        preflight,  // answer a CORS pre-check; nothing was charged
+    };
+    Kind kind = Kind::admit;
+    bool store_down = false;        // some limit got no answer from the counters
+    std::uint16_t refusal = 0;      // index into Policy::refusals, when refused
+    std::int16_t rule = -1;         // binding limit: refused: the one that refused; admitted: the one
+                                    // whose numbers are shown, -1 when none is
+    std::int16_t charge = -1;       // its place among the exchange's charges, -1: no numbers
+    std::optional<Nanos> wait;      // refused and waiting helps: the exact wait
+    std::uint32_t shadow_refused = 0;  // bit i: charge i is in shadow and would have refused
+};
+
+struct Exchange {
+    // Known after `begin`.
+    std::shared_ptr<const Snapshot> rules;
+    Now arrived;
+    RequestView request;
+    NormalTarget target;  // path in `path_buffer`
+    RouteMatch route;
+    KindIndex kind = kind_anonymous;
+    const Credential* credential = nullptr;  // owned by `rules`
+    CallerAddress address;
+    std::string_view origin;  // of a cross-origin request, else empty
+    Outcome outcome;          // what the counters said; levels in the order of `charges`
+    Decision decision;
+
+    // The charges, and which limit of the policy each belongs to.
+    std::array<Charge, max_charges> charges;
+    std::array<std::uint16_t, max_charges> rule_of{};
+    std::uint8_t charge_count = 0;
+
+    std::uint64_t lease = 0;
+    bool open = false;  // begun and not yet settled
+    std::array<char, max_target_bytes> path_buffer;
+    std::array<char, 4096> key_buffer;
+    std::array<char, 64> address_text;
+
+    [[nodiscard]] const Policy& policy() const { return *rules->policy; }
+    // The rule whose numbers are shown or that refused; nullptr when there is none.
+    [[nodiscard]] const LimitRule* binding_rule() const;
+};
+
+}  // namespace ration

@@ -1,0 +1,61 @@
+// Credentials and entities: who a key belongs to, time zones, plans, own ceilings.
+//
+// Read from a YAML file (or, later, from the ledger's tables) and immutable afterwards. Thread
+// rule: const, share freely. Errors carry `file:line:column: reason`, several at once.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "policy/problems.h"
+
+namespace ration {
+
+using AttributeValue = std::variant<std::int64_t, bool, std::string>;
+
+// A thing with attributes: workspace ws_1, plan starter, ...
+struct Entity {
+    std::string kind;
+    std::string id;
+    std::vector<std::pair<std::string, AttributeValue>> attributes;
+
+    [[nodiscard]] const AttributeValue* find(std::string_view name) const;
+};
+
+struct Credential {
+    std::string kind;
+    Entity self;  // kind "credential", id = fingerprint; its own attributes (rate_limit_per_min, ...)
+    // Every entity that the credential leads to, directly (workspace: ws_1) or through another
+    // (that workspace's account, that account's plan), by kind; the nearest one wins.
+    std::vector<std::pair<std::string, const Entity*>> entities;
+    std::string fingerprint;  // 12 hexadecimal digits of the secret's SHA-256: for logs and keys
+
+    [[nodiscard]] const Entity* entity(std::string_view kind) const;
+};
+
+class Directory {
+public:
+    // Entities refer to one another by id; an unknown reference, a repeated key or a value of the
+    // wrong type is a problem. `file` names the text in messages.
+    static std::shared_ptr<const Directory> parse(std::string_view file, std::string_view text,
+                                                  Problems& problems);
+    static std::shared_ptr<const Directory> load(const std::string& path, Problems& problems);
+
+    // nullptr when nobody has that secret (or it belongs to another kind).
+    [[nodiscard]] const Credential* find(std::string_view kind, std::string_view secret) const;
+    [[nodiscard]] const Entity* entity(std::string_view kind, std::string_view id) const;
+    [[nodiscard]] const auto& credentials() const { return credentials_; }
+    [[nodiscard]] std::size_t entity_count() const { return entities_.size(); }
+
+private:
+    absl::flat_hash_map<std::string, std::unique_ptr<Credential>> credentials_;  // by secret
+    absl::flat_hash_map<std::pair<std::string, std::string>, std::unique_ptr<Entity>> entities_;
+};
+
+}  // namespace ration

@@ -1,0 +1,224 @@
+// A policy: the whole validated rule set of one API, immutable, swapped as one.
+//
+// `Policy::parse` turns the YAML language (docs/policy.md) into this; everything a request needs is
+// resolved to indices here, so that deciding compares no names. Thread rule: const, share freely.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "policy/problems.h"
+#include "policy/template.h"
+#include "ration/counters.h"
+#include "ration/limit.h"
+#include "request/address.h"
+#include "request/credential.h"
+
+namespace ration {
+
+// Index types: which route, credential kind, limit or refusal of the policy.
+using RouteIndex = std::uint16_t;
+using KindIndex = std::uint8_t;
+inline constexpr RouteIndex no_route = 0xffff;
+
+inline constexpr std::size_t max_routes = 1024;
+inline constexpr std::size_t max_kinds = 30;  // declared kinds; with the two below, bits of a word
+inline constexpr std::size_t max_limits = 256;
+inline constexpr std::size_t max_path_parameters = 8;
+
+// The two kinds every policy has, before its own: nothing presented, and presented but not known.
+inline constexpr KindIndex kind_anonymous = 0;
+inline constexpr KindIndex kind_unknown = 1;
+using KindSet = std::uint32_t;  // bit k: kind k
+[[nodiscard]] constexpr KindSet kind_bit(KindIndex kind) { return KindSet{1} << kind; }
+inline constexpr KindSet all_kinds = ~KindSet{0};
+
+// ---- routes ----
+
+struct Route {
+    std::string name;
+    Position at;
+    KindSet accepts = all_kinds;
+};
+
+// What a path matched: the route and where its `{x}` parts stand in the path.
+struct RouteMatch {
+    RouteIndex route = no_route;
+    std::uint8_t parameter_count = 0;
+    std::array<std::string_view, max_path_parameters> names;   // views into the policy
+    std::array<std::string_view, max_path_parameters> values;  // views into the path
+
+    [[nodiscard]] std::string_view parameter(std::string_view name) const;  // empty: absent
+};
+
+// Patterns compiled to a segment tree. The most specific pattern wins whatever the order in the
+// file: segment by segment a literal before `{x}` before `**`, then a named method before ANY.
+// HEAD matches what GET matches unless a pattern names HEAD itself.
+class RouteTable {
+public:
+    struct Pattern;
+    RouteTable();
+    ~RouteTable();
+    RouteTable(RouteTable&&) noexcept;
+    RouteTable& operator=(RouteTable&&) noexcept;
+
+    // Empty, or why the pattern ("GET /v1/x/{id}") is refused: syntax, or the same method and path
+    // as an earlier one.
+    std::string add(std::string_view pattern, RouteIndex route);
+    void set_trailing_slash_distinct(bool distinct);
+
+    // `path` is a normal path (request/path.h). No allocation.
+    [[nodiscard]] RouteMatch match(std::string_view method, std::string_view path) const;
+    // True when some route has this path with another method.
+    [[nodiscard]] bool path_exists(std::string_view path) const;
+
+private:
+    struct Node;
+    std::unique_ptr<Node> root_;
+    bool slash_distinct_ = false;
+};
+
+// ---- limits ----
+
+// One part of a limit's key, or where a number comes from.
+struct Selector {
+    enum class Source : std::uint8_t {
+        route,       // the route's name; unmatched requests: the empty name
+        method,
+        address,     // the caller's address, cut
+        credential,  // the credential itself, by fingerprint
+        entity,      // the id of the entity of kind `name` that the credential leads to
+        attribute,   // attribute `path.back()` of the entity reached by `path`
+        path,        // path parameter `name`
+        query,       // query parameter `name`, first value, decoded
+        header,      // request header `name`
+    };
+    Source source = Source::route;
+    std::string name;               // entity kind, parameter or header name
+    std::vector<std::string> path;  // account.plan.calendars -> {account, plan, calendars}
+    Position at;
+};
+
+// A limit's numbers for one request: a fixed limit, one per route, or made from an attribute.
+struct Numbers {
+    std::optional<LimitRef> fixed;
+    std::vector<std::pair<RouteIndex, LimitRef>> by_route;  // routes that have their own numbers
+    std::optional<Selector> attribute;  // amount (and capacity) come from here; `shape` has the rest
+    Limit shape;
+};
+
+// What one request takes. `header`/`by_route` fall back to `fixed`.
+struct Cost {
+    std::uint32_t fixed = 1;
+    std::vector<std::pair<RouteIndex, std::uint32_t>> by_route;
+    std::string request_header;   // cost stated by the request; not a number: `fixed`
+    std::string response_header;  // true cost, settled afterwards against what was taken
+};
+
+enum class HeaderFamily : std::uint8_t {
+    none,
+    ratelimit_remaining_on_refusal,  // RateLimit-Remaining: 0 on the refusal, nothing else
+    x_ratelimit,      // X-RateLimit-Limit, -Remaining, -Reset (epoch seconds)
+    ietf_draft_10,    // RateLimit-Policy and RateLimit, structured fields
+    ietf_draft_03,    // RateLimit-Limit, -Remaining, -Reset (delta seconds)
+};
+
+enum class StoreDown : std::uint8_t { open, closed, local };
+
+struct LimitRule {
+    std::string name;
+    Position at;
+    std::vector<bool> routes;  // by RouteIndex; empty: every route and unmatched requests
+    std::vector<std::string> methods;  // empty: every method
+    KindSet kinds = all_kinds;
+    std::vector<Selector> key;
+    Numbers numbers;
+    Cost cost;
+    HeaderFamily headers = HeaderFamily::none;
+    std::uint16_t refusal = 0;  // index into Policy::refusals
+    StoreDown store_down = StoreDown::open;
+    bool shadow = false;  // decide and report, don't enforce
+};
+
+// ---- answers ----
+
+struct Refusal {
+    std::string name;
+    int status = 429;
+    std::vector<std::pair<std::string, Template>> headers;
+    Template body;
+    std::string content_type = "application/json";
+};
+
+// The answers ration gives without a limit's refusing; each is a Refusal of the policy, in the
+// policy's error shape, and can be written out in `refusals:` under the name in parentheses.
+enum class BuiltIn : std::uint8_t {
+    bad_request,          // 400 (bad_request)
+    unauthorized,         // 401 (unauthorized)
+    forbidden,            // 403 (forbidden)
+    not_found,            // 404 (not_found)
+    request_timeout,      // 408 (request_timeout)
+    payload_too_large,    // 413 (payload_too_large)
+    headers_too_large,    // 431 (headers_too_large)
+    expectation_failed,   // 417 (expectation_failed)
+    upgrade_refused,      // 501 (upgrade_refused)
+    bad_gateway,          // 502 (bad_gateway)
+    unavailable,          // 503 (unavailable): draining or overloaded
+    store_unavailable,    // 503 (rate_limiter_unavailable): counters down, limit closed
+    gateway_timeout,      // 504 (gateway_timeout)
+    internal_error,       // 500 (internal_error)
+    count,
+};
+
+// ---- CORS ----
+
+struct Cors {
+    bool enabled = false;
+    bool any_origin = false;
+    std::vector<std::string> origins;
+    std::vector<std::string> expose;
+    std::vector<std::string> methods;  // empty: the one asked for
+    std::vector<std::string> headers;  // empty: those asked for
+    bool credentials = false;
+    std::int32_t max_age_seconds = 600;
+};
+
+class Policy {
+public:
+    std::string name;
+    std::string file;
+    bool forward_unmatched = false;
+    std::vector<Route> routes;
+    RouteTable table;
+    Cors cors;
+    AddressRules address;
+    std::vector<CredentialRule> credentials;
+    std::vector<std::string> kinds;  // by KindIndex: "anonymous", "unknown", then declared ones
+    std::vector<KindIndex> kind_of_rule;  // by index of `credentials`
+    KindSet accepts_unmatched = all_kinds;
+    // Kinds whose unrecognised secret counts as nothing presented (cookies: an unknown session).
+    KindSet unknown_is_anonymous = 0;
+    // Entities that come from the request: {"team", path.teamId}.
+    std::vector<std::pair<std::string, Selector>> bound_entities;
+    std::vector<LimitRule> limits;
+    std::vector<Refusal> refusals;
+    std::array<std::uint16_t, static_cast<std::size_t>(BuiltIn::count)> built_in{};
+
+    // nullptr when `problems` got an error. `environment` answers `env.NAME`.
+    using Environment = const char* (*)(const char* name);
+    static std::shared_ptr<const Policy> parse(std::string_view file, std::string_view text,
+                                               Environment environment, Problems& problems);
+    static std::shared_ptr<const Policy> load(const std::string& path, Environment environment,
+                                              Problems& problems);
+
+    [[nodiscard]] const Refusal& answer(BuiltIn which) const {
+        return refusals[built_in[static_cast<std::size_t>(which)]];
+    }
+};
+
+}  // namespace ration

@@ -1,0 +1,45 @@
+// What is wrong with a file, all of it at once, each as `file:line:column: reason`.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/status.h"
+
+namespace ration {
+
+struct Position {
+    int line = 0;    // from 1; 0: the file as a whole
+    int column = 0;  // from 1
+};
+
+struct Problem {
+    std::string file;
+    Position at;
+    std::string reason;
+
+    [[nodiscard]] std::string text() const;  // "file:line:column: reason"
+};
+
+class Problems {
+public:
+    void error(std::string_view file, Position at, std::string reason);
+    void warning(std::string_view file, Position at, std::string reason);
+
+    [[nodiscard]] bool ok() const { return errors_.empty(); }
+    [[nodiscard]] const std::vector<Problem>& errors() const { return errors_; }
+    [[nodiscard]] const std::vector<Problem>& warnings() const { return warnings_; }
+    // All errors in one InvalidArgument, one a line; OK when there are none.
+    [[nodiscard]] absl::Status status() const;
+
+private:
+    std::vector<Problem> errors_;
+    std::vector<Problem> warnings_;
+};
+
+// The word of `known` that `word` was probably meant to be, or empty: for "did you mean".
+[[nodiscard]] std::string_view nearest_word(std::string_view word,
+                                            const std::vector<std::string_view>& known);
+
+}  // namespace ration

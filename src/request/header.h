@@ -1,0 +1,20 @@
+// A header field as it stood on the wire: views into the caller's buffer.
+#pragma once
+
+#include <span>
+#include <string_view>
+
+namespace ration {
+
+struct Header {
+    std::string_view name;
+    std::string_view value;  // without blanks around it
+};
+
+// ASCII comparison without case, as field names compare (RFC 9110 5.1).
+[[nodiscard]] bool equal_ignoring_case(std::string_view a, std::string_view b);
+
+// The first field of that name, or nullptr.
+[[nodiscard]] const Header* find_header(std::span<const Header> headers, std::string_view name);
+
+}  // namespace ration
