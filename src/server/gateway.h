@@ -1,0 +1,93 @@
+// The gateway: a reverse proxy that asks the engine about every request.
+//
+// `start` opens the listeners (one I/O thread per `threads`, each with its own event loop,
+// SO_REUSEPORT) and serves until `drain` or destruction. Thread rule: every member may be called
+// from any thread. Ownership: engine, clock and observer must outlive the gateway. Errors: a port
+// in use, a bad certificate and the like come back from `start` with the listener named.
+//
+//   auto gateway = ration::Gateway::start(options, engine, clock, observer);
+//   if (!gateway.ok()) return gateway.status();
+//   ...
+//   (*gateway)->drain(std::chrono::seconds(30));
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "engine/engine.h"
+#include "ration/time.h"
+#include "server/request_record.h"
+
+namespace ration {
+
+struct TlsServerOptions {
+    std::string certificate_file;  // PEM chain
+    std::string key_file;          // PEM
+};
+
+struct ListenerOptions {
+    std::string address = "127.0.0.1";  // or "unix:/path"
+    std::uint16_t port = 0;             // 0: chosen by the system
+    std::optional<TlsServerOptions> tls;
+};
+
+struct UpstreamOptions {
+    std::string host = "127.0.0.1";
+    std::uint16_t port = 0;
+    bool tls = false;
+    std::string ca_file;      // TLS: empty: the system's roots
+    bool verify = true;       // TLS: chain and host name
+    std::string host_header;  // empty: the client's Host goes through
+    std::size_t max_connections = 256;  // per I/O thread
+    std::size_t max_idle = 64;          // kept open per I/O thread
+    Nanos connect_timeout = std::chrono::seconds(5);
+    Nanos answer_timeout = std::chrono::seconds(60);  // until the head; then between two reads
+    Nanos idle_timeout = std::chrono::seconds(50);
+};
+
+struct GatewayOptions {
+    std::vector<ListenerOptions> listeners;
+    UpstreamOptions upstream;
+    unsigned threads = 0;  // 0: one per core
+    std::size_t max_header_bytes = 32 * 1024;
+    std::size_t max_headers = 100;
+    std::uint64_t max_body_bytes = 64ULL << 20;
+    std::size_t max_connections = 10'000;  // per I/O thread
+    std::size_t stream_buffer_bytes = 64 * 1024;  // each way, per request
+    Nanos header_timeout = std::chrono::seconds(15);  // from the first byte to the end of the head
+    Nanos body_timeout = std::chrono::seconds(30);    // between two reads of a body
+    Nanos idle_timeout = std::chrono::seconds(75);    // between two requests
+    Nanos write_timeout = std::chrono::seconds(30);   // a client that does not read
+    std::string server_name = "ration";               // Server header of own answers; empty: none
+};
+
+// Numbers that only the gateway knows.
+struct GatewayStats {
+    std::uint64_t client_connections = 0;    // open now
+    std::uint64_t upstream_connections = 0;  // open now
+    std::uint64_t upstream_idle = 0;         // of these, pooled
+    std::uint64_t accepted = 0;              // since start
+    std::uint64_t refused_connections = 0;   // over max_connections
+};
+
+class Gateway {
+public:
+    [[nodiscard]] static absl::StatusOr<std::unique_ptr<Gateway>> start(
+        const GatewayOptions& options, Engine& engine, const Clock& clock, RequestObserver& observer);
+    virtual ~Gateway() = default;  // stops at once
+
+    // The port that listener `index` really has.
+    [[nodiscard]] virtual std::uint16_t port(std::size_t index) const = 0;
+
+    // Stops accepting, answers what runs (with `Connection: close`), closes idle connections, and
+    // returns when all are closed or `patience` is over; true when nothing had to be cut.
+    virtual bool drain(Nanos patience) = 0;
+
+    [[nodiscard]] virtual GatewayStats stats() const = 0;
+};
+
+}  // namespace ration
