@@ -1,0 +1,42 @@
+# The Debian 12 packages of this project, in one place. Sourced by run, test and bench:
+#   install_packages build test     installs what is missing from these sets
+# As root it installs by itself; otherwise it says the one command to type.
+
+packages_build="g++ cmake ninja-build ccache pkg-config python3 ca-certificates tzdata
+    libabsl-dev libboost1.81-dev libssl-dev libsodium-dev libyaml-cpp-dev libspdlog-dev
+    libcli11-dev nlohmann-json3-dev libsimdjson-dev libxxhash-dev"
+packages_run="curl"
+packages_test="curl openssl libgtest-dev libgmock-dev librapidcheck-dev
+    clang-16 clang-tidy-16 clang-format-16 libclang-rt-16-dev chromium chromium-driver"
+packages_bench="curl libbenchmark-dev wrk nginx-light haproxy"
+
+install_packages() {
+    local set variable missing=() package
+    for set in "$@"; do
+        variable="packages_$set"
+        for package in ${!variable}; do
+            if [ "$(dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null)" != installed ]; then
+                missing+=("$package")
+            fi
+        done
+    done
+    [ ${#missing[@]} -eq 0 ] && return 0
+    local install="apt-get install -y --no-install-recommends ${missing[*]}"
+    if [ "$(id -u)" -ne 0 ]; then
+        echo "Some Debian packages are missing. Install them, then start again:" >&2
+        echo "  sudo $install" >&2
+        return 1
+    fi
+    echo "Installing ${#missing[@]} Debian packages: ${missing[*]}"
+    local log
+    log=$(mktemp)
+    export DEBIAN_FRONTEND=noninteractive
+    if { apt-get -o DPkg::Lock::Timeout=300 update && apt-get -o DPkg::Lock::Timeout=300 ${install#apt-get }; } \
+        >"$log" 2>&1 </dev/null; then
+        rm -f "$log"
+        return 0
+    fi
+    tail -20 "$log" >&2
+    echo "apt-get failed; its output is in $log" >&2
+    return 1
+}
