@@ -23,6 +23,7 @@ using AttributeValue = std::variant<std::int64_t, bool, std::string>;
 struct Entity {
     std::string kind;
     std::string id;
+    Position at;
     std::vector<std::pair<std::string, AttributeValue>> attributes;
 
     [[nodiscard]] const AttributeValue* find(std::string_view name) const;
@@ -51,11 +52,17 @@ public:
     [[nodiscard]] const Credential* find(std::string_view kind, std::string_view secret) const;
     [[nodiscard]] const Entity* entity(std::string_view kind, std::string_view id) const;
     [[nodiscard]] const auto& credentials() const { return credentials_; }
-    [[nodiscard]] std::size_t entity_count() const { return entities_.size(); }
+    [[nodiscard]] std::size_t entity_count() const { return entity_count_; }
+    [[nodiscard]] const std::string& file() const { return file_; }
 
 private:
+    friend class DirectoryReader;
+    using EntitiesById = absl::flat_hash_map<std::string, std::unique_ptr<Entity>>;
+
+    std::string file_;
+    std::size_t entity_count_ = 0;
     absl::flat_hash_map<std::string, std::unique_ptr<Credential>> credentials_;  // by secret
-    absl::flat_hash_map<std::pair<std::string, std::string>, std::unique_ptr<Entity>> entities_;
+    absl::flat_hash_map<std::string, EntitiesById> entities_;                    // by kind
 };
 
 }  // namespace ration

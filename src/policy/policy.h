@@ -133,7 +133,8 @@ enum class StoreDown : std::uint8_t { open, closed, local };
 struct LimitRule {
     std::string name;
     Position at;
-    std::vector<bool> routes;  // by RouteIndex; empty: every route and unmatched requests
+    std::vector<bool> routes;  // by RouteIndex; empty: every route
+    bool unmatched = true;     // requests that match no route too (no `routes`, or `except_routes`)
     std::vector<std::string> methods;  // empty: every method
     KindSet kinds = all_kinds;
     std::vector<Selector> key;
@@ -143,6 +144,13 @@ struct LimitRule {
     std::uint16_t refusal = 0;  // index into Policy::refusals
     StoreDown store_down = StoreDown::open;
     bool shadow = false;  // decide and report, don't enforce
+
+    [[nodiscard]] bool covers(RouteIndex route) const {
+        if (route == no_route) {
+            return unmatched;
+        }
+        return routes.empty() || routes[route];
+    }
 };
 
 // ---- answers ----
@@ -153,6 +161,8 @@ struct Refusal {
     std::vector<std::pair<std::string, Template>> headers;
     Template body;
     std::string content_type = "application/json";
+    std::string type;     // what {type} stands for: the refusal's name unless the policy says else
+    std::string message;  // what {message} stands for, unless the answer has a better reason to tell
 };
 
 // The answers ration gives without a limit's refusing; each is a Refusal of the policy, in the
