@@ -18,6 +18,7 @@
 #include "ration/limit.h"
 #include "request/address.h"
 #include "request/credential.h"
+#include "wire/rate_limit_fields.h"
 
 namespace ration {
 
@@ -30,6 +31,9 @@ inline constexpr std::size_t max_routes = 1024;
 inline constexpr std::size_t max_kinds = 30;  // declared kinds; with the two below, bits of a word
 inline constexpr std::size_t max_limits = 256;
 inline constexpr std::size_t max_path_parameters = 8;
+inline constexpr std::size_t max_pattern_segments = 32;
+inline constexpr std::size_t max_pattern_bytes = 512;
+inline constexpr std::size_t max_method_bytes = 32;
 
 // The two kinds every policy has, before its own: nothing presented, and presented but not known.
 inline constexpr KindIndex kind_anonymous = 0;
@@ -58,7 +62,8 @@ struct RouteMatch {
 
 // Patterns compiled to a segment tree. The most specific pattern wins whatever the order in the
 // file: segment by segment a literal before `{x}` before `**`, then a named method before ANY.
-// HEAD matches what GET matches unless a pattern names HEAD itself.
+// HEAD matches what GET matches unless a pattern of the same path names HEAD itself. `**` also
+// stands for nothing: "/v1/account/**" serves "/v1/account".
 class RouteTable {
 public:
     struct Pattern;
@@ -68,8 +73,9 @@ public:
     RouteTable& operator=(RouteTable&&) noexcept;
 
     // Empty, or why the pattern ("GET /v1/x/{id}") is refused: syntax, or the same method and path
-    // as an earlier one.
+    // as an earlier one (whatever the parameters are called).
     std::string add(std::string_view pattern, RouteIndex route);
+    // Whether "/a" and "/a/" are two paths; said before the first `add`.
     void set_trailing_slash_distinct(bool distinct);
 
     // `path` is a normal path (request/path.h). No allocation.
@@ -79,7 +85,9 @@ public:
 
 private:
     struct Node;
+    class Walk;
     std::unique_ptr<Node> root_;
+    std::size_t pattern_count_ = 0;
     bool slash_distinct_ = false;
 };
 
@@ -118,14 +126,6 @@ struct Cost {
     std::vector<std::pair<RouteIndex, std::uint32_t>> by_route;
     std::string request_header;   // cost stated by the request; not a number: `fixed`
     std::string response_header;  // true cost, settled afterwards against what was taken
-};
-
-enum class HeaderFamily : std::uint8_t {
-    none,
-    ratelimit_remaining_on_refusal,  // RateLimit-Remaining: 0 on the refusal, nothing else
-    x_ratelimit,      // X-RateLimit-Limit, -Remaining, -Reset (epoch seconds)
-    ietf_draft_10,    // RateLimit-Policy and RateLimit, structured fields
-    ietf_draft_03,    // RateLimit-Limit, -Remaining, -Reset (delta seconds)
 };
 
 enum class StoreDown : std::uint8_t { open, closed, local };

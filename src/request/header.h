@@ -17,4 +17,7 @@ struct Header {
 // The first field of that name, or nullptr.
 [[nodiscard]] const Header* find_header(std::span<const Header> headers, std::string_view name);
 
+// `text` without the spaces and tabs around it (RFC 9110 5.6.3, OWS).
+[[nodiscard]] std::string_view without_blanks(std::string_view text);
+
 }  // namespace ration
