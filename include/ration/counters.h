@@ -17,6 +17,7 @@
 #include <array>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string_view>
 
@@ -33,6 +34,7 @@ enum class ChargeOp : std::uint8_t {
     take,       // charge `cost` if it fits
     give_back,  // return up to `cost` units taken earlier; never lifts a level above capacity
     observe,    // report the level as a `take` of `cost` would find it; changes nothing
+    force,      // charge `cost` that is already a fact, past the level if need be; always admitted
 };
 
 struct Charge {
@@ -41,6 +43,9 @@ struct Charge {
     ChargeOp op = ChargeOp::take;
     std::uint32_t cost = 1;
     LimitRef limit;
+    // give_back only: when the units were taken. A window returns them to the window they were
+    // taken in and to no other; without it they are taken off the window now running.
+    std::optional<Now> taken{};
 };
 
 struct Transaction {
@@ -53,7 +58,9 @@ struct Transaction {
 };
 
 struct Outcome {
-    absl::StatusCode status = absl::StatusCode::kOk;  // kUnavailable: the store gave no answer
+    // kUnavailable: the store gave no answer. kInvalidArgument: more than max_charges charges, a key
+    // longer than max_key_bytes, rule_bytes past the key, or no limit; nothing was charged.
+    absl::StatusCode status = absl::StatusCode::kOk;
     bool admitted = false;
     std::uint8_t count = 0;  // levels in use, in the order of the charges
     std::array<Level, max_charges> levels;
@@ -88,11 +95,23 @@ public:
 };
 
 struct MemoryCountersOptions {
-    std::uint64_t max_bytes = 256ULL << 20;  // for all tables; reserved, touched as keys come
+    std::uint64_t max_bytes = 256ULL << 20;  // for everything; reserved, touched as keys come
     std::uint32_t shards = 0;                // 0: chosen from the size
+    // Part of `max_bytes` kept for sliding windows and sliding counters; 0: an eighth. At least
+    // 16 KiB, and it must leave half of `max_bytes` to the keys.
+    std::uint64_t log_bytes = 0;
+    // Key of the hash; left out, it comes from the operating system, so that no caller can aim
+    // collisions. Only tests and simulations give one.
+    std::optional<std::array<std::uint8_t, 16>> hash_key{};
 };
 
-// InvalidArgument when `max_bytes` is below 64 KiB or `shards` is not a power of two.
+inline constexpr std::uint64_t min_counter_bytes = 64ULL << 10;
+inline constexpr std::uint64_t min_log_bytes = 16ULL << 10;
+inline constexpr std::uint32_t max_shards = 1024;
+
+// InvalidArgument when `max_bytes` is below 64 KiB, `log_bytes` is out of range, or `shards` is not
+// a power of two, is above max_shards or leaves a shard less than 24 KiB.
+// ResourceExhausted when the memory cannot be reserved.
 [[nodiscard]] absl::StatusOr<std::unique_ptr<Counters>> open_memory_counters(
     const MemoryCountersOptions& options);
 

@@ -14,25 +14,17 @@
 // its own Exchange. Ownership: the engine keeps the counters' reference and the current snapshot.
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <mutex>
-#include <string>
+#include <span>
 #include <string_view>
-#include <utility>
-#include <vector>
 
-#include "absl/functional/function_ref.h"
+#include "engine/answer.h"
 #include "engine/exchange.h"
 #include "ration/counters.h"
 
 namespace ration {
-
-// A complete answer made by ration itself.
-struct Answer {
-    int status = 0;
-    std::vector<std::pair<std::string, std::string>> headers;  // no Content-Length, no Date
-    std::string body;
-};
 
 // How a request ended.
 struct Ending {
@@ -44,11 +36,9 @@ struct Ending {
         client_gone,  // nobody waits for the answer any more
     };
     Kind kind = Kind::refused;
-    int status = 0;                         // answered: the upstream's status
-    std::span<const Header> response_headers;  // answered: for costs stated by the response
+    int status = 0;                                 // answered: the upstream's status
+    std::span<const Header> response_headers = {};  // answered: for costs stated by the response
 };
-
-using FieldSink = absl::FunctionRef<void(std::string_view name, std::string_view value)>;
 
 class Engine {
 public:
@@ -58,9 +48,10 @@ public:
            unsigned replicas = 1);
 
     [[nodiscard]] std::shared_ptr<const Snapshot> rules() const;
-    // Puts new rules in force for requests that begin from now on; use so far stays used.
-    void swap_rules(std::shared_ptr<const Policy> policy, std::shared_ptr<const Directory> directory,
-                    Now now);
+    // Puts new rules in force for requests that begin from now on; use so far stays used (a limit's
+    // state belongs to its name and key). Requests under way end under the rules they began with.
+    void swap_rules(std::shared_ptr<const Policy> policy,
+                    std::shared_ptr<const Directory> directory, Now now);
 
     // Identifies, matches, plans, charges and decides.
     void begin(Exchange& exchange, const RequestView& request, Now now);
@@ -82,15 +73,21 @@ public:
     [[nodiscard]] static bool drops_request_field(std::string_view name);
     void request_fields(const Exchange& exchange, FieldSink sink) const;
 
-    // Settles: frees in-flight slots, corrects costs. Calling it twice does nothing the second time.
+    // Settles: frees in-flight slots, corrects costs. Calling it twice does nothing the second
+    // time.
     void finish(Exchange& exchange, const Ending& ending, Now now);
 
     [[nodiscard]] Counters& counters() { return counters_; }
 
 private:
+    void open(Exchange& exchange, const RequestView& request, Now now);
+    void decide(Exchange& exchange, Now now);
+
     Counters& counters_;
     Counters* local_;
     unsigned replicas_;
+    std::atomic<std::uint64_t> lease_sequence_{0};
+    std::atomic<std::uint64_t> generation_{1};  // raised with every swap
     mutable std::mutex mutex_;
     std::shared_ptr<const Snapshot> rules_;
 };

@@ -2,7 +2,9 @@
 //
 // Reusable: `Engine::begin` resets it, so a connection keeps one and allocates nothing after
 // warm-up. Thread rule: one thread at a time. The request's bytes (method, target, headers) must
-// stay in place until `Engine::finish`.
+// stay in place until `Engine::finish`. An exchange that is destroyed while open is settled as a
+// client that went away, so no exit of a connection can keep an in-flight slot; beginning the next
+// request before the last one is finished is a fault of the program and stops it.
 #pragma once
 
 #include <array>
@@ -14,11 +16,14 @@
 
 #include "engine/snapshot.h"
 #include "policy/directory.h"
+#include "policy/key.h"
 #include "policy/policy.h"
 #include "ration/counters.h"
 #include "request/path.h"
 
 namespace ration {
+
+class Engine;
 
 // A request as the outside hands it over.
 struct RequestView {
@@ -26,7 +31,7 @@ struct RequestView {
     std::string_view target;  // path and query, as on the request line
     std::span<const Header> headers;
     Peer peer;
-    std::string_view id;      // the request's id, made outside (randomness is injected)
+    std::string_view id;  // the request's id, made outside (randomness is injected)
 };
 
 // What was decided. Trivially copyable: indices into the policy instead of strings.
@@ -37,12 +42,13 @@ struct Decision {
         preflight,  // answer a CORS pre-check; nothing was charged
     };
     Kind kind = Kind::admit;
-    bool store_down = false;        // some limit got no answer from the counters
-    std::uint16_t refusal = 0;      // index into Policy::refusals, when refused
-    std::int16_t rule = -1;         // binding limit: refused: the one that refused; admitted: the one
-                                    // whose numbers are shown, -1 when none is
-    std::int16_t charge = -1;       // its place among the exchange's charges, -1: no numbers
-    std::optional<Nanos> wait;      // refused and waiting helps: the exact wait
+    bool store_down = false;    // some limit got no answer from the counters
+    std::uint16_t refusal = 0;  // index into Policy::refusals, when refused
+    std::int16_t rule = -1;     // binding limit: refused: the one that refused; admitted: the one
+                                // whose numbers are shown, -1 when none is
+    std::int16_t charge = -1;   // the charge whose numbers are shown, -1: none; it is the
+                                // binding rule's, save on ration's own 401, 404, 502, ...
+    std::optional<Nanos> wait;  // refused and waiting helps: the exact wait
     std::uint32_t shadow_refused = 0;  // bit i: charge i is in shadow and would have refused
 };
 
@@ -60,18 +66,35 @@ struct Exchange {
     Outcome outcome;          // what the counters said; levels in the order of `charges`
     Decision decision;
 
-    // The charges, and which limit of the policy each belongs to.
+    // The charges, and which limit of the policy each belongs to. Enforced ones come first, in
+    // policy order; those from `enforced_count` on are in shadow.
     std::array<Charge, max_charges> charges;
     std::array<std::uint16_t, max_charges> rule_of{};
     std::uint8_t charge_count = 0;
+    std::uint8_t enforced_count = 0;
+
+    // Sets of charges, bit i for charge i.
+    std::uint32_t to_settle = 0;  // something is left to do at the end (slots, stated costs)
+    std::uint32_t taken = 0;      // the counters have it
+    std::uint32_t local = 0;      // taken from the stand-in counters
+    std::uint32_t judged = 0;     // its level is known
 
     std::uint64_t lease = 0;
-    bool open = false;  // begun and not yet settled
+    bool open = false;             // begun and not yet settled
+    Engine* engine = nullptr;      // that `rules` is from
+    std::uint64_t generation = 0;  // of `rules` in that engine
     std::array<char, max_target_bytes> path_buffer;
-    std::array<char, 4096> key_buffer;
-    std::array<char, 64> address_text;
+    std::array<char, (max_charges + 1) * max_built_key_bytes> key_buffer;  // one more to see it is
+                                                                           // one too many
+    Exchange() = default;
+    Exchange(const Exchange&) = delete;
+    Exchange& operator=(const Exchange&) = delete;
+    ~Exchange();
 
     [[nodiscard]] const Policy& policy() const { return *rules->policy; }
+    [[nodiscard]] const LimitRule& rule_at(std::size_t charge) const {
+        return policy().limits[rule_of[charge]];
+    }
     // The rule whose numbers are shown or that refused; nullptr when there is none.
     [[nodiscard]] const LimitRule* binding_rule() const;
 };

@@ -1,0 +1,160 @@
+// The life of a request on one screen; each step has its own file.
+#include "engine/engine.h"
+
+#include <utility>
+
+#include "base/assert.h"
+#include "engine/charge.h"
+#include "engine/conclude.h"
+#include "engine/cors.h"
+#include "engine/identify.h"
+#include "engine/match.h"
+#include "engine/plan.h"
+#include "engine/rate_fields.h"
+#include "engine/render.h"
+#include "engine/settle.h"
+
+namespace ration {
+namespace {
+
+// FNV-1a: names a request among those in flight; its id is random already.
+std::uint64_t hash_of(std::string_view id) {
+    std::uint64_t hash = 0xcbf29ce484222325;
+    for (const char c : id) {
+        hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3;
+    }
+    return hash;
+}
+
+std::string_view origin_of(const RequestView& request) {
+    const Header* origin = find_header(request.headers, "Origin");
+    return origin == nullptr ? std::string_view{} : origin->value;
+}
+
+}  // namespace
+
+Engine::Engine(Counters& counters, std::shared_ptr<const Snapshot> rules, Counters* local,
+               unsigned replicas)
+    : counters_(counters),
+      local_(local),
+      replicas_(replicas),
+      rules_(rules->plan != nullptr && rules->cors != nullptr
+                 ? std::move(rules)
+                 : Snapshot::prepare(rules->policy, rules->directory, rules->since)) {}
+
+std::shared_ptr<const Snapshot> Engine::rules() const {
+    const std::lock_guard lock(mutex_);
+    return rules_;
+}
+
+void Engine::swap_rules(std::shared_ptr<const Policy> policy,
+                        std::shared_ptr<const Directory> directory, Now now) {
+    auto rules = Snapshot::prepare(std::move(policy), std::move(directory), now.mono);
+    const std::lock_guard lock(mutex_);
+    rules_.swap(rules);
+    generation_.fetch_add(1, std::memory_order_release);
+}
+
+// Starts afresh, under the rules now in force. A connection that already has these keeps its
+// reference, so the lock is met once per connection and reload.
+void Engine::open(Exchange& exchange, const RequestView& request, Now now) {
+    RATION_ASSERT(!exchange.open);
+    if (exchange.engine != this ||
+        exchange.generation != generation_.load(std::memory_order_acquire)) {
+        const std::lock_guard lock(mutex_);
+        exchange.rules = rules_;
+        exchange.generation = generation_.load(std::memory_order_relaxed);
+        exchange.engine = this;
+    }
+    exchange.open = true;
+    exchange.arrived = now;
+    exchange.request = request;
+    exchange.route.route = no_route;
+    exchange.route.parameter_count = 0;
+    exchange.kind = kind_anonymous;
+    exchange.credential = nullptr;
+    exchange.origin = origin_of(request);
+    exchange.decision = {};
+    exchange.outcome.count = 0;
+    exchange.charge_count = exchange.enforced_count = 0;
+    exchange.to_settle = exchange.taken = exchange.local = exchange.judged = 0;
+    exchange.lease = 0;
+}
+
+void Engine::begin(Exchange& exchange, const RequestView& request, Now now) {
+    open(exchange, request, now);
+    exchange.address = caller_address(exchange.policy().address, request.peer, request.headers);
+    if (!read_target(exchange)) {
+        return refuse(exchange, BuiltIn::bad_request);
+    }
+    if (is_preflight(exchange)) {
+        exchange.decision.kind = Decision::Kind::preflight;
+        return;
+    }
+    identify(exchange);
+    match(exchange);
+    decide(exchange, now);
+}
+
+void Engine::decide(Exchange& exchange, Now now) {
+    const Standing stands = standing(exchange);
+    if (stands == Standing::forbidden) {
+        return refuse(exchange, BuiltIn::forbidden);
+    }
+    if (!plan(exchange)) {
+        return refuse(exchange, BuiltIn::internal_error);
+    }
+    if (exchange.to_settle != 0) {
+        exchange.lease =
+            hash_of(exchange.request.id) + lease_sequence_.fetch_add(1, std::memory_order_relaxed);
+    }
+    charge(exchange, {counters_, local_, replicas_}, now);
+    conclude(exchange, stands);
+}
+
+Answer Engine::answer(const Exchange& exchange) const {
+    return render_decision(exchange);
+}
+
+Answer Engine::failure(const Exchange& exchange, BuiltIn which) const {
+    return render_failure(exchange, which);
+}
+
+Answer Engine::failure(const Policy& policy, BuiltIn which, std::string_view request_id,
+                       std::string_view detail) {
+    return render_failure(policy, which, request_id, detail);
+}
+
+bool Engine::drops_response_field(const Exchange& exchange, std::string_view name) const {
+    return (exchange.policy().cors.enabled && is_cors_field(name)) ||
+           is_own_rate_limit_field(exchange, name) ||
+           equal_ignoring_case(name, "Ration-Request-Id");
+}
+
+void Engine::response_fields(const Exchange& exchange, FieldSink sink) const {
+    render_response_fields(exchange, sink);
+}
+
+bool Engine::drops_request_field(std::string_view name) {
+    // An underscore reads like a hyphen to upstreams that map fields to variables (RFC
+    // 3875 4.1.18).
+    constexpr std::string_view word = "Ration";
+    return name.size() > word.size() && (name[word.size()] == '-' || name[word.size()] == '_') &&
+           equal_ignoring_case(name.substr(0, word.size()), word);
+}
+
+void Engine::request_fields(const Exchange& exchange, FieldSink sink) const {
+    render_request_fields(exchange, sink);
+}
+
+void Engine::finish(Exchange& exchange, const Ending& ending, Now now) {
+    if (!exchange.open) {
+        return;
+    }
+    exchange.open = false;
+    if (exchange.taken != 0) {
+        settle(exchange, ending, {counters_, local_, replicas_}, now);
+    }
+}
+
+}  // namespace ration

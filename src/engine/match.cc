@@ -1,0 +1,43 @@
+#include "engine/match.h"
+
+#include "request/header.h"
+
+namespace ration {
+
+bool read_target(Exchange& exchange) {
+    const auto target = normal_target(exchange.request.target, exchange.path_buffer);
+    if (!target.ok()) {
+        exchange.target = {};
+        return false;
+    }
+    exchange.target = *target;
+    return true;
+}
+
+bool is_preflight(const Exchange& exchange) {
+    const Policy& policy = exchange.policy();
+    return exchange.request.method == "OPTIONS" && policy.cors.enabled &&
+           !exchange.origin.empty() &&
+           find_header(exchange.request.headers, "Access-Control-Request-Method") != nullptr &&
+           (policy.forward_unmatched || policy.table.path_exists(exchange.target.path));
+}
+
+void match(Exchange& exchange) {
+    exchange.route = exchange.policy().table.match(exchange.request.method, exchange.target.path);
+}
+
+Standing standing(const Exchange& exchange) {
+    const Policy& policy = exchange.policy();
+    const RouteIndex route = exchange.route.route;
+    if (route == no_route && !policy.forward_unmatched) {
+        return Standing::not_found;
+    }
+    const KindSet accepts =
+        route == no_route ? policy.accepts_unmatched : policy.routes[route].accepts;
+    if ((accepts & kind_bit(exchange.kind)) != 0) {
+        return Standing::welcome;
+    }
+    return exchange.credential != nullptr ? Standing::forbidden : Standing::unauthorized;
+}
+
+}  // namespace ration

@@ -1,0 +1,35 @@
+// The rate-limit header families: what an answer says about the limit it shows.
+//
+// Every number comes from the level the decision was made on, at the instant it was made, so
+// headers and decision cannot disagree. Rounding is against the caller: remaining down, times up.
+// Pure, no allocation.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string_view>
+
+#include "engine/answer.h"
+#include "engine/exchange.h"
+
+namespace ration {
+
+// Whole seconds, rounded up; never negative.
+[[nodiscard]] std::uint64_t ceil_seconds(Nanos span);
+// Epoch seconds of the moment `after` from `now`, rounded up: the same for all of a window.
+[[nodiscard]] std::uint64_t epoch_seconds(Wall now, Nanos after);
+// `Retry-After`: the exact wait in whole seconds, rounded up, at least 1.
+[[nodiscard]] std::uint64_t retry_after_seconds(Nanos wait);
+// The exact wait in decimal seconds without trailing zeros ("12", "0.8").
+[[nodiscard]] std::string_view decimal_seconds(Nanos wait, std::span<char, 32> out);
+
+// The fields of the shown limit's family; `refusal` is true when that very limit refuses.
+void rate_limit_fields(const Exchange& exchange, bool refusal, FieldSink sink);
+
+// True for the names that the shown limit's family writes as single values: an upstream's field of
+// that name would make two answers of one. (draft-10 fields are lists and may stand beside others.)
+[[nodiscard]] bool is_own_rate_limit_field(const Exchange& exchange, std::string_view name);
+
+}  // namespace ration

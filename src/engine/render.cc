@@ -1,0 +1,149 @@
+#include "engine/render.h"
+
+#include <algorithm>
+#include <array>
+#include <string>
+
+#include "engine/cors.h"
+#include "engine/rate_fields.h"
+#include "policy/template.h"
+
+namespace ration {
+namespace {
+
+constexpr std::string_view request_id_field = "Ration-Request-Id";
+
+bool has_header(const Answer& answer, std::string_view name) {
+    return std::any_of(answer.headers.begin(), answer.headers.end(),
+                       [&](const auto& header) { return equal_ignoring_case(header.first, name); });
+}
+
+auto appender(Answer& answer) {
+    return [&answer](std::string_view name, std::string_view value) {
+        answer.headers.emplace_back(name, value);
+    };
+}
+
+// Status, templates, type of the body, and no-store: a stored refusal would outlive its wait and
+// meet others (RFC 6585 section 4). A refusal of the policy may add to that, never weaken it.
+Answer fill_in(const Refusal& refusal, const HoleValues& values) {
+    Answer answer;
+    answer.status = refusal.status;
+    for (const auto& [name, text] : refusal.headers) {
+        std::string value;
+        if (!equal_ignoring_case(name, "Cache-Control") && text.append_to(value, values)) {
+            answer.headers.emplace_back(name, std::move(value));
+        }
+    }
+    if (!refusal.body.empty() && refusal.body.append_to(answer.body, values) &&
+        !has_header(answer, "Content-Type")) {
+        answer.headers.emplace_back("Content-Type", refusal.content_type);
+    }
+    answer.headers.emplace_back("Cache-Control", "no-store");
+    return answer;
+}
+
+HoleValues text_values(const Refusal& refusal, std::string_view request_id) {
+    HoleValues values;
+    values.type = refusal.type;
+    values.message = refusal.message;
+    values.request_id = request_id;
+    return values;
+}
+
+// The numbers of the charge that refused.
+void put_numbers(const Exchange& exchange, std::span<char, 32> wait_text, HoleValues& values) {
+    const Decision& decision = exchange.decision;
+    if (const LimitRule* rule = exchange.binding_rule()) {
+        values.rule = rule->name;
+    }
+    if (decision.rule < 0 || decision.charge < 0) {
+        return;
+    }
+    const auto at = static_cast<std::size_t>(decision.charge);
+    const Level& level = exchange.outcome.levels[at];
+    const bool zero = exchange.rule_at(at).headers == HeaderFamily::ratelimit_remaining_on_refusal;
+    values.limit = level.limit;
+    values.remaining = zero ? 0 : level.remaining;
+    values.count = level.used;
+    values.reset_epoch = epoch_seconds(exchange.arrived.wall, level.reset);
+    values.reset_after = ceil_seconds(level.reset);
+    if (decision.wait) {
+        values.retry_after = retry_after_seconds(*decision.wait);
+        values.wait = decimal_seconds(*decision.wait, wait_text);
+    }
+}
+
+// What every answer to a request known to the engine carries.
+void put_common(const Exchange& exchange, bool refusal, Answer& answer) {
+    rate_limit_fields(exchange, refusal, [&](std::string_view name, std::string_view value) {
+        if (!has_header(answer, name)) {  // written out by the policy: its word stands
+            answer.headers.emplace_back(name, value);
+        }
+    });
+    cors_fields(exchange.policy().cors, *exchange.rules->cors, exchange.origin, appender(answer));
+    answer.headers.emplace_back(request_id_field, exchange.request.id);
+}
+
+Answer render_preflight(const Exchange& exchange) {
+    Answer answer;
+    answer.status = 204;
+    cors_fields(exchange.policy().cors, *exchange.rules->cors, exchange.origin, appender(answer));
+    preflight_fields(exchange.policy().cors, *exchange.rules->cors, exchange.request.headers,
+                     appender(answer));
+    answer.headers.emplace_back(request_id_field, exchange.request.id);
+    return answer;
+}
+
+}  // namespace
+
+Answer render_decision(const Exchange& exchange) {
+    const Decision& decision = exchange.decision;
+    if (decision.kind == Decision::Kind::preflight) {
+        return render_preflight(exchange);
+    }
+    const Refusal& refusal = exchange.policy().refusals[decision.refusal];
+    HoleValues values = text_values(refusal, exchange.request.id);
+    std::array<char, 32> wait_text;
+    put_numbers(exchange, wait_text, values);
+    Answer answer = fill_in(refusal, values);
+    put_common(exchange, decision.rule >= 0, answer);
+    return answer;
+}
+
+Answer render_failure(const Exchange& exchange, BuiltIn which) {
+    const Refusal& refusal = exchange.policy().answer(which);
+    Answer answer = fill_in(refusal, text_values(refusal, exchange.request.id));
+    put_common(exchange, false, answer);
+    return answer;
+}
+
+Answer render_failure(const Policy& policy, BuiltIn which, std::string_view request_id,
+                      std::string_view detail) {
+    const Refusal& refusal = policy.answer(which);
+    HoleValues values = text_values(refusal, request_id);
+    if (!detail.empty()) {
+        values.message = detail;
+    }
+    Answer answer = fill_in(refusal, values);
+    cors_fields(policy.cors, CorsText(policy.cors), {}, appender(answer));
+    answer.headers.emplace_back(request_id_field, request_id);
+    return answer;
+}
+
+void render_response_fields(const Exchange& exchange, FieldSink sink) {
+    bool numbers = false;
+    rate_limit_fields(exchange, false, [&](std::string_view name, std::string_view value) {
+        numbers = true;
+        sink(name, value);
+    });
+    if (numbers) {
+        // A caller's own numbers must not reach others from a shared cache. Beside the upstream's
+        // own directives the stricter one counts (RFC 9111 section 4.2.1).
+        sink("Cache-Control", "private");
+    }
+    cors_fields(exchange.policy().cors, *exchange.rules->cors, exchange.origin, sink);
+    sink(request_id_field, exchange.request.id);
+}
+
+}  // namespace ration

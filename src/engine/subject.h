@@ -1,0 +1,62 @@
+// What a selector of the policy stands for in one request: key parts, entities, attributes.
+//
+// Pure; allocates nothing. Thread rule: as the exchange's. Views point into the request, the
+// snapshot or the exchange's buffers. Nothing found is nothing: a rule whose attribute the subject
+// lacks does not apply to it, and no two callers ever share an empty value for want of one.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "engine/exchange.h"
+#include "policy/directory.h"
+#include "policy/policy.h"
+
+namespace ration {
+
+// Room for values that have to be rewritten (decoded query parameters, numbers).
+class Scratch {
+public:
+    explicit Scratch(std::span<char> room) : room_(room) {}
+
+    // nullptr when `size` bytes are no longer there.
+    [[nodiscard]] char* take(std::size_t size) {
+        if (size > room_.size()) {
+            return nullptr;
+        }
+        char* out = room_.data();
+        room_ = room_.subspan(size);
+        return out;
+    }
+
+private:
+    std::span<char> room_;
+};
+
+// The value of `selector` as a key part.
+[[nodiscard]] std::optional<std::string_view> key_part(const Exchange& exchange,
+                                                       const Selector& selector, Scratch& scratch);
+
+// The id of the entity of that kind: bound from the request, else led to by the credential.
+[[nodiscard]] std::optional<std::string_view> entity_id(const Exchange& exchange,
+                                                        std::string_view kind);
+
+// The attribute at the end of `path` ({account, plan, calendars}), or nullptr.
+[[nodiscard]] const AttributeValue* attribute(const Exchange& exchange,
+                                              const std::vector<std::string>& path);
+// The same for a credential outside any request.
+[[nodiscard]] const AttributeValue* credential_attribute(const Directory& directory,
+                                                         const Credential& credential,
+                                                         const std::vector<std::string>& path);
+
+// A limit's amount as an attribute says it; what is not a number admits nothing.
+[[nodiscard]] std::int64_t amount_of(const AttributeValue& value);
+
+// The method that counts: HEAD runs GET's handler and spends its budget.
+[[nodiscard]] std::string_view counted_method(std::string_view method);
+
+}  // namespace ration
