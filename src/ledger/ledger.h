@@ -1,0 +1,229 @@
+// The ledger: where durable state lives. Ceilings (things actually written), quotas (what exists),
+// idempotency records and blocks, behind one synchronous, thread-safe, batch-shaped interface.
+//
+// One life of a request that writes:
+//   Reserve -> started(attempt)  durable before the first byte goes upstream
+//   Settle(attempt, written)     response, counts and members durable in one commit, before the
+//                                first byte goes to the client
+// A request that is refused, contended or replayed has written nothing.
+//
+// `apply` is one commit for the whole batch: every reply is good, or the batch failed and nothing
+// of it was written. After a failed batch an attempt that it would have settled is in doubt.
+//
+// Thread rule: `apply` and the rest may be called from any thread; calls are judged one after the
+// other. Ownership: views in requests are read during the call only; replies own their bytes.
+// Units: wall nanoseconds, passed in. Errors: kUnavailable (disk full, I/O error, locked) with the
+// reason; a refusal is a verdict, not an error.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "limits/calendar.h"
+#include "ration/time.h"
+
+namespace ration {
+
+using AttemptId = std::int64_t;  // names one attempt, for ever
+
+inline constexpr std::size_t max_ceilings_per_request = 4;
+inline constexpr std::size_t max_quotas_per_request = 4;
+inline constexpr Nanos writes_kept = std::chrono::hours(50);  // longest local day and a zone change
+
+enum class CeilingKind : std::uint8_t {
+    local_day,       // instants of the writes are kept and counted inside the window given
+    billing_period,  // one counter per period start
+};
+
+// One ceiling of a request. `window` is computed by the caller from the zone or anchor in force.
+struct CeilingUse {
+    std::string_view key;  // rule and key parts, joined unambiguously
+    CeilingKind kind = CeilingKind::local_day;
+    std::uint64_t at_most = 0;
+    CalendarWindow window;
+};
+
+// One quota that the request would raise by one object.
+struct QuotaUse {
+    std::string_view key;
+    std::uint64_t at_most = 0;
+};
+
+enum class DoubtRule : std::uint8_t { forward, probe, refuse };
+
+using Fingerprint = std::array<std::uint8_t, 32>;
+
+struct IdempotencyKey {
+    std::string_view identity;  // scope, credential kind and key, joined unambiguously
+    Fingerprint fingerprint{};
+    Nanos keep = std::chrono::hours(24);
+    DoubtRule doubt = DoubtRule::forward;
+};
+
+struct StoredResponse {
+    int status = 0;
+    std::vector<std::pair<std::string, std::string>> headers;
+    std::string body;
+};
+
+// Looks the key up, judges ceilings and then quotas in the order given, and starts an attempt.
+struct Reserve {
+    std::optional<IdempotencyKey> key;
+    std::span<const CeilingUse> ceilings;
+    std::span<const QuotaUse> quotas;
+};
+
+enum class ReserveVerdict : std::uint8_t {
+    started,          // forward it; `attempt` must be settled
+    replay,           // `response` is the kept answer
+    mismatch,         // the key was used with another request
+    in_progress,      // the key's attempt is running
+    in_doubt,         // its outcome is unknown and the route refuses to find out
+    not_kept,         // it succeeded, its answer was too large to keep
+    ceiling_reached,  // ceiling `index` is used up by what was written
+    quota_reached,    // quota `index` is full
+    contended,        // ceiling or quota `index` would be passed if what is in flight succeeds
+};
+
+struct Reserved {
+    ReserveVerdict verdict = ReserveVerdict::started;
+    AttemptId attempt = 0;
+    bool second_try = false;  // an earlier attempt with this key ended in doubt
+    std::uint8_t index = 0;   // of the ceiling or quota that spoke
+    bool quota = false;       // contended: `index` is a quota's
+    std::uint64_t level = 0;  // what was written or exists, for that ceiling or quota
+    StoredResponse response;  // replay
+};
+
+enum class SettleKind : std::uint8_t {
+    written,   // the upstream said 2xx: reservations become counts, the response is kept
+    failed,    // a complete answer other than 2xx: the key is free again, reservations released
+               // (on a second try the charge stays: the first may have written)
+    not_sent,  // nothing reached the upstream: as if never begun
+    doubt,     // sent, and the outcome is unknown
+};
+
+struct QuotaChange {
+    std::string_view key;
+    std::string_view object;
+    bool up = true;
+};
+
+// Ends an attempt; `attempt` 0 changes only quotas (a delete that reserved nothing).
+struct Settle {
+    AttemptId attempt = 0;
+    SettleKind kind = SettleKind::written;
+    const StoredResponse* response = nullptr;  // written with a key; null: too large to keep
+    std::span<const QuotaChange> quotas;       // written only
+};
+
+// Operators' words.
+struct SettleDoubt {
+    AttemptId attempt = 0;
+    bool was_written = true;
+};
+// States the objects that exist: replaces the set.
+struct StateMembers {
+    std::string_view key;
+    std::span<const std::string> objects;
+};
+struct PutBlock {
+    std::string_view key;
+    Wall until{};
+    std::uint32_t level = 0;  // how often it was blocked before
+    Wall forget_at{};         // when the level falls back to nothing
+};
+struct LiftBlock {
+    std::string_view key;
+};
+
+using LedgerRequest = std::variant<Reserve, Settle, SettleDoubt, StateMembers, PutBlock, LiftBlock>;
+
+struct LedgerReply {
+    absl::Status status;
+    Reserved reserved;  // of a Reserve
+    bool found = true;  // SettleDoubt, LiftBlock: there was such a thing
+};
+
+struct DoubtfulAttempt {
+    AttemptId attempt = 0;
+    std::string identity;  // empty: no key
+    Wall started{};
+    Wall expires{};
+    std::vector<std::string> keys;  // ceilings that it holds a place of
+};
+
+struct Block {
+    std::string key;
+    Wall until{};
+    std::uint32_t level = 0;
+    Wall forget_at{};
+};
+
+struct LedgerStats {
+    std::uint64_t commits = 0;
+    std::uint64_t failures = 0;  // batches that failed
+    std::uint64_t running = 0;   // attempts in flight
+    std::uint64_t doubtful = 0;
+    std::uint64_t records = 0;  // attempts and kept responses
+    std::uint64_t file_bytes = 0;
+    std::uint64_t swept = 0;  // expired records removed since start
+    bool healthy = true;      // the last batch did not fail
+    std::string last_error;
+};
+
+class Ledger {
+public:
+    virtual ~Ledger() = default;
+
+    // One commit. `replies` is as long as `requests`; on failure every reply has the same status.
+    virtual void apply(std::span<const LedgerRequest> requests, Wall now,
+                       std::span<LedgerReply> replies) = 0;
+
+    // Removes up to `budget` expired records: kept responses past their time, writes no day can
+    // still count, and attempts in doubt whose window is over (they count as written).
+    virtual absl::Status sweep(Wall now, std::size_t budget) = 0;
+
+    [[nodiscard]] virtual LedgerStats stats() const = 0;
+    // What a key stands at now: writes inside the window, or objects of a quota.
+    [[nodiscard]] virtual absl::StatusOr<std::uint64_t> level(const CeilingUse& use) = 0;
+    [[nodiscard]] virtual absl::StatusOr<std::vector<std::string>> members(std::string_view key,
+                                                                           std::size_t limit) = 0;
+    [[nodiscard]] virtual std::vector<DoubtfulAttempt> doubtful(std::size_t limit) const = 0;
+    [[nodiscard]] virtual absl::StatusOr<std::vector<Block>> blocks() = 0;
+
+    [[nodiscard]] LedgerReply apply_one(const LedgerRequest& request, Wall now) {
+        LedgerReply reply;
+        apply({&request, 1}, now, {&reply, 1});
+        return reply;
+    }
+};
+
+struct SqliteLedgerOptions {
+    std::string path;  // ":memory:" for replay and tests
+    // Called with the name of each step that a crash could fall between, in builds that force
+    // crashes there; null in service.
+    std::function<void(std::string_view)> sync_point;
+};
+
+// Opens or creates the file. FailedPrecondition when another process holds it (named by its pid),
+// when it is not a ledger, when it is damaged, or when its schema is newer than this program.
+// Nothing is written to a file that is refused.
+[[nodiscard]] absl::StatusOr<std::unique_ptr<Ledger>> open_sqlite_ledger(
+    const SqliteLedgerOptions& options);
+
+// Checks a closed file: structure and meaning. OK, or what is wrong, one finding a line.
+[[nodiscard]] absl::Status check_sqlite_ledger(const std::string& path);
+
+}  // namespace ration

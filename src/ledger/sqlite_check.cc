@@ -1,0 +1,87 @@
+// `ration ledger check`: structure by SQLite's own check, then meaning, table by table.
+#include "absl/strings/str_cat.h"
+#include "ledger/ledger.h"
+#include "ledger/sqlite_file.h"
+#include "ledger/stored_response.h"
+
+namespace ration {
+
+namespace {
+
+// Each query finds rows that no ledger writes.
+struct Rule {
+    const char* sql;
+    const char* finding;
+};
+
+constexpr Rule rules[] = {
+    {"SELECT count(*) FROM attempts WHERE state NOT IN (1,2,3)", "attempts in an unknown state"},
+    {"SELECT count(*) FROM attempts WHERE (identity IS NULL) <> (fingerprint IS NULL)",
+     "attempts with half an idempotency key"},
+    {"SELECT count(*) FROM attempts WHERE state=3 AND identity IS NULL",
+     "finished attempts without a key"},
+    {"SELECT count(*) FROM attempts WHERE fingerprint IS NOT NULL AND length(fingerprint)<>32",
+     "fingerprints of a wrong length"},
+    {"SELECT count(*) FROM attempts WHERE state=3 AND status IS NOT NULL AND"
+     " (status NOT BETWEEN 200 AND 299 OR headers IS NULL OR body IS NULL)",
+     "kept responses that are not a whole 2xx answer"},
+    {"SELECT count(*) FROM periods WHERE written<1 OR ends<=start", "billing periods out of range"},
+    {"SELECT count(*) FROM blocks WHERE until>forget_at OR level<0", "blocks out of range"},
+};
+
+absl::Status check_packed(SqliteDatabase& database, std::string& findings) {
+    absl::StatusOr<SqliteStatement> rows =
+        database.prepare("SELECT id,places,coalesce(headers,'') FROM attempts");
+    if (!rows.ok()) {
+        return rows.status();
+    }
+    for (absl::StatusOr<bool> row = rows->row(); !row.ok() || *row; row = rows->row()) {
+        if (!row.ok()) {
+            return row.status();
+        }
+        if (!unpack_places(rows->bytes(1)) || !unpack_headers(rows->bytes(2))) {
+            absl::StrAppend(&findings, "attempt ", rows->integer(0), ": unreadable field\n");
+        }
+    }
+    return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::Status check_sqlite_ledger(const std::string& path) {
+    absl::StatusOr<FileClaim> claim = FileClaim::take(path);
+    if (!claim.ok()) {
+        return claim.status();
+    }
+    absl::StatusOr<SqliteDatabase> database =
+        SqliteDatabase::open(path, SqliteDatabase::Mode::read_write);
+    if (!database.ok()) {
+        return absl::FailedPreconditionError(absl::StrCat(path, ": ", database.status().message()));
+    }
+    if (absl::Status known = recognise_ledger(*database, path); !known.ok()) {
+        return known;
+    }
+    std::string findings;
+    absl::StatusOr<std::string> sound = database->text("PRAGMA integrity_check(20)");
+    if (!sound.ok() || *sound != "ok") {
+        findings = sound.ok() ? *sound + "\n" : std::string(sound.status().message()) + "\n";
+    }
+    for (const Rule& rule : rules) {
+        absl::StatusOr<std::int64_t> count = database->integer(rule.sql);
+        if (!count.ok()) {
+            absl::StrAppend(&findings, count.status().message(), "\n");
+        } else if (*count != 0) {
+            absl::StrAppend(&findings, *count, " ", rule.finding, "\n");
+        }
+    }
+    if (absl::Status status = check_packed(*database, findings); !status.ok()) {
+        absl::StrAppend(&findings, status.message(), "\n");
+    }
+    if (findings.empty()) {
+        return absl::OkStatus();
+    }
+    findings.pop_back();
+    return absl::DataLossError(absl::StrCat(path, ": ", findings));
+}
+
+}  // namespace ration

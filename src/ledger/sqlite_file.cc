@@ -1,0 +1,211 @@
+#include "ledger/sqlite_file.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <span>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+
+namespace ration {
+
+namespace {
+
+// "rati" in ASCII: marks the file as a ledger (SQLite's application_id).
+constexpr std::int64_t application_id = 0x72617469;
+
+// One step per schema version: the statements that lead from version i to i + 1.
+constexpr std::array<const char*, ledger_schema_version> migrations = {
+    R"sql(
+CREATE TABLE facts(name TEXT PRIMARY KEY, value) WITHOUT ROWID;
+CREATE TABLE attempts(
+    id INTEGER PRIMARY KEY,
+    state INTEGER NOT NULL,
+    identity BLOB,
+    fingerprint BLOB,
+    started_at INTEGER NOT NULL,
+    expires_at INTEGER NOT NULL,
+    keep_for INTEGER NOT NULL,
+    places TEXT NOT NULL,
+    second_try INTEGER NOT NULL,
+    status INTEGER,
+    headers TEXT,
+    body BLOB);
+CREATE UNIQUE INDEX attempts_by_identity ON attempts(identity) WHERE identity IS NOT NULL;
+CREATE INDEX attempts_by_expiry ON attempts(expires_at);
+CREATE TABLE writes(
+    key TEXT NOT NULL, at INTEGER NOT NULL, attempt INTEGER NOT NULL,
+    PRIMARY KEY(key, at, attempt)) WITHOUT ROWID;
+CREATE INDEX writes_by_time ON writes(at);
+CREATE TABLE periods(
+    key TEXT NOT NULL, start INTEGER NOT NULL, ends INTEGER NOT NULL, written INTEGER NOT NULL,
+    PRIMARY KEY(key, start)) WITHOUT ROWID;
+CREATE TABLE members(
+    key TEXT NOT NULL, object TEXT NOT NULL, PRIMARY KEY(key, object)) WITHOUT ROWID;
+CREATE TABLE blocks(
+    key TEXT PRIMARY KEY, until INTEGER NOT NULL, level INTEGER NOT NULL,
+    forget_at INTEGER NOT NULL) WITHOUT ROWID;
+)sql"};
+
+absl::Status refused(const std::string& path, std::string_view reason) {
+    return absl::FailedPreconditionError(
+        absl::StrCat(path, ": ", absl::string_view(reason.data(), reason.size())));
+}
+
+// A file with bytes in it that SQLite would take for a new database.
+bool is_foreign_text(const std::string& path) {
+    const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+    if (descriptor < 0) {
+        return false;
+    }
+    std::array<char, 16> head{};
+    const ssize_t size = ::read(descriptor, head.data(), head.size());
+    ::close(descriptor);
+    constexpr std::string_view magic("SQLite format 3\0", 16);
+    return size > 0 && (static_cast<std::size_t>(size) < magic.size() ||
+                        std::memcmp(head.data(), magic.data(), magic.size()) != 0);
+}
+
+absl::Status migrate(SqliteDatabase& database, const std::string& path) {
+    absl::StatusOr<std::int64_t> version = database.integer("PRAGMA user_version");
+    if (!version.ok()) {
+        return version.status();
+    }
+    if (*version == ledger_schema_version) {
+        return absl::OkStatus();
+    }
+    if (absl::Status status = database.execute("BEGIN IMMEDIATE"); !status.ok()) {
+        return status;
+    }
+    for (std::int64_t step = *version; step < ledger_schema_version; ++step) {
+        const std::span<const char* const> steps(migrations);
+        if (absl::Status status = database.execute(steps[static_cast<std::size_t>(step)]);
+            !status.ok()) {
+            return absl::Status(status.code(), absl::StrCat(path, ": schema step ", step + 1, ": ",
+                                                            status.message()));
+        }
+    }
+    const std::string marks =
+        absl::StrCat("PRAGMA application_id=", application_id,
+                     "; PRAGMA user_version=", ledger_schema_version, "; COMMIT");
+    return database.execute(marks.c_str());
+}
+
+// True when the database holds nothing at all: a file to be made into a ledger.
+absl::StatusOr<bool> is_blank(SqliteDatabase& database) {
+    absl::StatusOr<std::int64_t> tables = database.integer("SELECT count(*) FROM sqlite_schema");
+    absl::StatusOr<std::int64_t> mark = database.integer("PRAGMA application_id");
+    if (!tables.ok()) {
+        return tables.status();
+    }
+    if (!mark.ok()) {
+        return mark.status();
+    }
+    return *tables == 0 && *mark == 0;
+}
+
+}  // namespace
+
+absl::StatusOr<FileClaim> FileClaim::take(const std::string& path) {
+    const std::string lock_path = path + ".lock";
+    const int descriptor = ::open(lock_path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    if (descriptor < 0) {
+        return absl::UnavailableError(absl::StrCat(lock_path, ": ", std::strerror(errno)));
+    }
+    FileClaim claim(descriptor);
+    if (::flock(descriptor, LOCK_EX | LOCK_NB) != 0) {
+        std::array<char, 32> holder{};
+        const ssize_t size = ::pread(descriptor, holder.data(), holder.size() - 1, 0);
+        const std::string pid(holder.data(), size > 0 ? static_cast<std::size_t>(size) : 0);
+        return refused(path, absl::StrCat("in use by process ", pid.empty() ? "unknown" : pid));
+    }
+    const std::string pid = std::to_string(::getpid());
+    if (::ftruncate(descriptor, 0) != 0 ||
+        ::pwrite(descriptor, pid.data(), pid.size(), 0) != static_cast<ssize_t>(pid.size())) {
+        return absl::UnavailableError(absl::StrCat(lock_path, ": ", std::strerror(errno)));
+    }
+    return claim;
+}
+
+FileClaim::FileClaim(FileClaim&& other) noexcept
+    : descriptor_(std::exchange(other.descriptor_, -1)) {}
+
+FileClaim& FileClaim::operator=(FileClaim&& other) noexcept {
+    std::swap(descriptor_, other.descriptor_);
+    return *this;
+}
+
+FileClaim::~FileClaim() {
+    if (descriptor_ >= 0) {
+        ::close(descriptor_);
+    }
+}
+
+absl::Status recognise_ledger(SqliteDatabase& database, const std::string& path) {
+    absl::StatusOr<std::int64_t> mark = database.integer("PRAGMA application_id");
+    absl::StatusOr<std::int64_t> version = database.integer("PRAGMA user_version");
+    if (!mark.ok() || !version.ok()) {
+        return refused(path, absl::StrCat("damaged, or not a ledger: ",
+                                          (mark.ok() ? version : mark).status().message()));
+    }
+    if (*mark != application_id) {
+        return refused(path, "a database of another program, not a ledger");
+    }
+    if (*version > ledger_schema_version) {
+        return refused(path, absl::StrCat("schema version ", *version, " is newer than ",
+                                          ledger_schema_version, ", which this program knows"));
+    }
+    absl::StatusOr<std::string> sound = database.text("PRAGMA quick_check(1)");
+    if (!sound.ok() || *sound != "ok") {
+        return refused(path, absl::StrCat("damaged: ", sound.ok() ? absl::string_view(*sound)
+                                                                  : sound.status().message()));
+    }
+    return absl::OkStatus();
+}
+
+absl::StatusOr<LedgerFile> open_ledger_file(const std::string& path) {
+    FileClaim claim;
+    if (path != ":memory:") {
+        if (is_foreign_text(path)) {
+            return refused(path, "not a ledger: the file does not begin as a SQLite database");
+        }
+        absl::StatusOr<FileClaim> taken = FileClaim::take(path);
+        if (!taken.ok()) {
+            return taken.status();
+        }
+        claim = std::move(*taken);
+    }
+    absl::StatusOr<SqliteDatabase> database =
+        SqliteDatabase::open(path, SqliteDatabase::Mode::create);
+    if (!database.ok()) {
+        return refused(path, std::string(database.status().message()));
+    }
+    absl::StatusOr<bool> blank = is_blank(*database);
+    if (!blank.ok()) {
+        return refused(path, absl::StrCat("damaged, or not a ledger: ", blank.status().message()));
+    }
+    if (!*blank) {
+        if (absl::Status known = recognise_ledger(*database, path); !known.ok()) {
+            return known;
+        }
+    }
+    // Exclusive locking keeps the WAL index in this process's memory; the claim keeps others out.
+    if (absl::Status status = database->execute(
+            "PRAGMA locking_mode=EXCLUSIVE; PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL;"
+            "PRAGMA wal_autocheckpoint=4000; PRAGMA temp_store=MEMORY; PRAGMA cache_size=-65536");
+        !status.ok()) {
+        return absl::Status(status.code(), absl::StrCat(path, ": ", status.message()));
+    }
+    if (absl::Status status = migrate(*database, path); !status.ok()) {
+        return status;
+    }
+    return LedgerFile{std::move(claim), std::move(*database)};
+}
+
+}  // namespace ration

@@ -1,0 +1,44 @@
+// Opening a ledger file: whose it is, whether it is one, and which schema it has.
+//
+// A file is owned by one process, by a lock on "<path>.lock" that the system drops when the process
+// dies; the lock file says who holds it. A file that is not a ledger, is damaged or is newer than
+// this program is refused with the reason and left as it is.
+#pragma once
+
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "ledger/sqlite_database.h"
+
+namespace ration {
+
+inline constexpr int ledger_schema_version = 1;
+
+// The exclusive claim on a ledger file; released on destruction. Movable.
+class FileClaim {
+public:
+    // FailedPrecondition naming the holder's process id.
+    [[nodiscard]] static absl::StatusOr<FileClaim> take(const std::string& path);
+    FileClaim() = default;
+    FileClaim(FileClaim&& other) noexcept;
+    FileClaim& operator=(FileClaim&& other) noexcept;
+    ~FileClaim();
+
+private:
+    explicit FileClaim(int descriptor) : descriptor_(descriptor) {}
+    int descriptor_ = -1;
+};
+
+struct LedgerFile {
+    FileClaim claim;  // nothing for ":memory:"
+    SqliteDatabase database;
+};
+
+// Claims, checks, creates or migrates, and sets WAL with synchronous=FULL.
+[[nodiscard]] absl::StatusOr<LedgerFile> open_ledger_file(const std::string& path);
+
+// OK when the database is a ledger of a schema that this program knows.
+[[nodiscard]] absl::Status recognise_ledger(SqliteDatabase& database, const std::string& path);
+
+}  // namespace ration

@@ -1,0 +1,117 @@
+// The SQLite ledger: one transaction per batch, one index of open attempts in memory.
+//
+// Because one process owns the file, what runs and what is in doubt is held in memory (`open_`,
+// `holds_`) and only rebuilt from the rows at start, so judging a ceiling reads at most one count.
+// Memory is changed as the batch goes and put back from `journal_` when the commit fails.
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "ledger/holds.h"
+#include "ledger/ledger.h"
+#include "ledger/sqlite_file.h"
+#include "ledger/sqlite_statements.h"
+
+namespace ration {
+
+class SqliteLedger final : public Ledger {
+public:
+    [[nodiscard]] static absl::StatusOr<std::unique_ptr<SqliteLedger>> open(
+        const SqliteLedgerOptions& options);
+    ~SqliteLedger() override = default;
+
+    void apply(std::span<const LedgerRequest> requests, Wall now,
+               std::span<LedgerReply> replies) override;
+    absl::Status sweep(Wall now, std::size_t budget) override;
+    [[nodiscard]] LedgerStats stats() const override;
+    [[nodiscard]] absl::StatusOr<std::uint64_t> level(const CeilingUse& use) override;
+    [[nodiscard]] absl::StatusOr<std::vector<std::string>> members(std::string_view key,
+                                                                   std::size_t limit) override;
+    [[nodiscard]] std::vector<DoubtfulAttempt> doubtful(std::size_t limit) const override;
+    [[nodiscard]] absl::StatusOr<std::vector<Block>> blocks() override;
+
+private:
+    enum class State : int { running = 1, doubt = 2, done = 3 };
+
+    // An attempt whose outcome is not settled.
+    struct Open {
+        State state = State::running;
+        bool second_try = false;
+        std::string identity;  // empty: no key
+        std::int64_t started = 0;
+        std::int64_t keep = 0;
+        std::vector<Place> places;
+
+        [[nodiscard]] std::int64_t doubt_expires() const;
+    };
+
+    // What a batch did to memory, to be undone if it cannot be committed.
+    struct JournalEntry {
+        enum class Kind { started, retried, ended } kind;
+        AttemptId attempt = 0;
+        Open before;  // retried, ended
+    };
+
+    struct CachedCount {
+        std::int64_t from = 0;
+        std::int64_t to = 0;
+        std::uint64_t count = 0;
+    };
+
+    // A row of `attempts` found by its key; views are good until the statement's next use.
+    struct Record;
+
+    SqliteLedger(LedgerFile file, SqliteStatements statements, const SqliteLedgerOptions& options);
+
+    absl::Status load();
+    absl::Status apply_all(std::span<const LedgerRequest> requests, Wall now,
+                           std::span<LedgerReply> replies);
+    absl::Status commit();
+    void undo();
+    absl::Status save_doubts();
+
+    absl::Status perform(const Reserve& reserve, Wall now, LedgerReply& reply);
+    absl::Status perform(const Settle& settle, Wall now, LedgerReply& reply);
+    absl::Status perform(const SettleDoubt& settle, Wall now, LedgerReply& reply);
+    absl::Status perform(const StateMembers& members, Wall now, LedgerReply& reply);
+    absl::Status perform(const PutBlock& block, Wall now, LedgerReply& reply);
+    absl::Status perform(const LiftBlock& block, Wall now, LedgerReply& reply);
+
+    // True when the key's record has answered the request.
+    absl::StatusOr<bool> look_up(const IdempotencyKey& key, Wall now, Reserved& reserved);
+    absl::StatusOr<bool> judge_record(const IdempotencyKey& key, Wall now, AttemptId id,
+                                      Reserved& reserved);
+    absl::StatusOr<bool> judge_ceilings(std::span<const CeilingUse> ceilings, Reserved& reserved);
+    absl::StatusOr<bool> judge_quotas(std::span<const QuotaUse> quotas, Reserved& reserved);
+    absl::Status start(const Reserve& reserve, Wall now, Reserved& reserved);
+    absl::Status retry(AttemptId id, Reserved& reserved);
+
+    absl::Status settle_written(const Settle& settle, const Open& open, Wall now);
+    absl::Status settle_doubt(AttemptId id, const Open& open);
+    absl::Status change_members(std::span<const QuotaChange> changes);
+    absl::Status write_places(AttemptId id, const std::vector<Place>& places);
+    absl::Status delete_attempt(AttemptId id);
+    Open end(AttemptId id);  // takes it out of memory, journalled
+
+    absl::StatusOr<std::uint64_t> written(std::string_view key, const Place& window);
+    absl::StatusOr<std::uint64_t> count_in(SqliteStatement& statement);
+    absl::Status sweep_attempts(Wall now, std::size_t budget);
+
+    mutable std::mutex mutex_;
+    LedgerFile file_;
+    SqliteStatements statements_;
+    SqliteLedgerOptions options_;
+    AttemptId next_id_ = 1;
+    absl::flat_hash_map<AttemptId, Open> open_;
+    Holds holds_;
+    absl::flat_hash_map<std::string, CachedCount> counts_;
+    std::vector<JournalEntry> journal_;
+    std::vector<AttemptId> unsaved_doubts_;  // in doubt since a batch failed; not on disk yet
+    LedgerStats stats_;
+};
+
+}  // namespace ration

@@ -1,0 +1,213 @@
+// Opening, sweeping and reporting: what the SQLite ledger does beside judging requests.
+//
+// At start every attempt that was running belongs to a process that is gone (the file is owned by
+// one at a time), so it is in doubt at once: no lock has to run out.
+#include <sys/stat.h>
+
+#include <utility>
+
+#include "ledger/sqlite_ledger.h"
+#include "ledger/stored_response.h"
+
+namespace ration {
+
+namespace {
+
+std::int64_t nanos(Wall wall) {
+    return wall.time_since_epoch().count();
+}
+
+Wall wall(std::int64_t nanos) {
+    return Wall(Nanos(nanos));
+}
+
+}  // namespace
+
+SqliteLedger::SqliteLedger(LedgerFile file, SqliteStatements statements,
+                           const SqliteLedgerOptions& options)
+    : file_(std::move(file)), statements_(std::move(statements)), options_(options) {}
+
+absl::StatusOr<std::unique_ptr<SqliteLedger>> SqliteLedger::open(
+    const SqliteLedgerOptions& options) {
+    absl::StatusOr<LedgerFile> file = open_ledger_file(options.path);
+    if (!file.ok()) {
+        return file.status();
+    }
+    absl::StatusOr<SqliteStatements> statements = SqliteStatements::prepare(file->database);
+    if (!statements.ok()) {
+        return statements.status();
+    }
+    std::unique_ptr<SqliteLedger> ledger(
+        new SqliteLedger(std::move(*file), std::move(*statements), options));
+    if (absl::Status status = ledger->load(); !status.ok()) {
+        return status;
+    }
+    return ledger;
+}
+
+absl::StatusOr<std::unique_ptr<Ledger>> open_sqlite_ledger(const SqliteLedgerOptions& options) {
+    absl::StatusOr<std::unique_ptr<SqliteLedger>> ledger = SqliteLedger::open(options);
+    if (!ledger.ok()) {
+        return ledger.status();
+    }
+    return std::unique_ptr<Ledger>(std::move(*ledger));
+}
+
+absl::Status SqliteLedger::load() {
+    const absl::StatusOr<std::int64_t> last =
+        file_.database.integer("SELECT coalesce(max(id), 0) FROM attempts");
+    const absl::StatusOr<std::int64_t> written =
+        file_.database.integer("SELECT coalesce(max(attempt), 0) FROM writes");
+    if (!last.ok() || !written.ok()) {
+        return last.ok() ? written.status() : last.status();
+    }
+    next_id_ = std::max(*last, *written) + 1;
+    SqliteStatement& rows = statements_.open_attempts;
+    for (absl::StatusOr<bool> row = rows.row(); !row.ok() || *row; row = rows.row()) {
+        if (!row.ok()) {
+            return row.status();
+        }
+        std::optional<std::vector<Place>> places = unpack_places(rows.bytes(6));
+        if (!places) {
+            return absl::FailedPreconditionError(options_.path +
+                                                 ": damaged: an attempt's places are unreadable");
+        }
+        Open open;
+        open.state = State::doubt;
+        open.identity = rows.bytes(2);
+        open.started = rows.integer(3);
+        open.keep = rows.integer(5);
+        open.places = std::move(*places);
+        const AttemptId id = rows.integer(0);
+        holds_.add(id, open.places, true);
+        unsaved_doubts_.push_back(id);
+        open_.emplace(id, std::move(open));
+    }
+    // Written down with an empty batch, so that a file that cannot be written is found now.
+    return apply_all({}, Wall{}, {});
+}
+
+absl::Status SqliteLedger::sweep(Wall now, std::size_t budget) {
+    const std::lock_guard lock(mutex_);
+    journal_.clear();
+    absl::Status status = statements_.begin.run();
+    if (status.ok()) {
+        status = save_doubts();
+    }
+    if (status.ok()) {
+        status = sweep_attempts(now, budget);
+    }
+    const std::pair<SqliteStatement*, std::int64_t> others[] = {
+        {&statements_.expire_writes, nanos(now - writes_kept)},
+        {&statements_.expire_periods, nanos(now - writes_kept)},
+        {&statements_.expire_blocks, nanos(now)}};
+    for (const auto& [statement, before] : others) {
+        if (status.ok()) {
+            status = statement->bind(1, before).bind(2, static_cast<std::int64_t>(budget)).run();
+            stats_.swept += static_cast<std::uint64_t>(file_.database.changes());
+        }
+    }
+    if (status.ok()) {
+        status = commit();
+    }
+    stats_.healthy = status.ok();
+    if (!status.ok()) {
+        ++stats_.failures;
+        stats_.last_error = std::string(status.message());
+        undo();
+    }
+    return status;
+}
+
+absl::Status SqliteLedger::sweep_attempts(Wall now, std::size_t budget) {
+    std::vector<AttemptId> expired;
+    SqliteStatement& rows = statements_.expired_attempts;
+    rows.bind(1, nanos(now)).bind(2, static_cast<std::int64_t>(budget));
+    for (absl::StatusOr<bool> row = rows.row(); !row.ok() || *row; row = rows.row()) {
+        if (!row.ok()) {
+            return row.status();
+        }
+        expired.push_back(rows.integer(0));
+    }
+    for (const AttemptId id : expired) {
+        const auto found = open_.find(id);
+        if (found != open_.end()) {
+            if (found->second.state == State::running) {
+                continue;
+            }
+            const Open open = end(id);
+            if (absl::Status status = write_places(id, open.places); !status.ok()) {
+                return status;
+            }
+        }
+        if (absl::Status status = delete_attempt(id); !status.ok()) {
+            return status;
+        }
+        ++stats_.swept;
+    }
+    return absl::OkStatus();
+}
+
+LedgerStats SqliteLedger::stats() const {
+    const std::lock_guard lock(mutex_);
+    LedgerStats stats = stats_;
+    for (const auto& [id, open] : open_) {
+        (open.state == State::running ? stats.running : stats.doubtful) += 1;
+    }
+    auto& self = const_cast<SqliteLedger&>(*this);
+    const absl::StatusOr<std::uint64_t> records = self.count_in(self.statements_.count_attempts);
+    stats.records = records.value_or(0);
+    struct stat info {};
+    if (::stat(options_.path.c_str(), &info) == 0) {
+        stats.file_bytes = static_cast<std::uint64_t>(info.st_size);
+    }
+    return stats;
+}
+
+absl::StatusOr<std::vector<std::string>> SqliteLedger::members(std::string_view key,
+                                                               std::size_t limit) {
+    const std::lock_guard lock(mutex_);
+    std::vector<std::string> objects;
+    SqliteStatement& rows = statements_.list_members;
+    rows.bind_text(1, key).bind(2, static_cast<std::int64_t>(limit));
+    for (absl::StatusOr<bool> row = rows.row(); !row.ok() || *row; row = rows.row()) {
+        if (!row.ok()) {
+            return row.status();
+        }
+        objects.emplace_back(rows.bytes(0));
+    }
+    return objects;
+}
+
+std::vector<DoubtfulAttempt> SqliteLedger::doubtful(std::size_t limit) const {
+    const std::lock_guard lock(mutex_);
+    std::vector<DoubtfulAttempt> attempts;
+    for (const auto& [id, open] : open_) {
+        if (open.state != State::doubt || attempts.size() >= limit) {
+            continue;
+        }
+        DoubtfulAttempt attempt{
+            id, open.identity, wall(open.started), wall(open.doubt_expires()), {}};
+        for (const Place& place : open.places) {
+            attempt.keys.push_back(place.key);
+        }
+        attempts.push_back(std::move(attempt));
+    }
+    return attempts;
+}
+
+absl::StatusOr<std::vector<Block>> SqliteLedger::blocks() {
+    const std::lock_guard lock(mutex_);
+    std::vector<Block> blocks;
+    SqliteStatement& rows = statements_.list_blocks;
+    for (absl::StatusOr<bool> row = rows.row(); !row.ok() || *row; row = rows.row()) {
+        if (!row.ok()) {
+            return row.status();
+        }
+        blocks.push_back({std::string(rows.bytes(0)), wall(rows.integer(1)),
+                          static_cast<std::uint32_t>(rows.integer(2)), wall(rows.integer(3))});
+    }
+    return blocks;
+}
+
+}  // namespace ration

@@ -1,0 +1,121 @@
+// What is the SQLite file's own: whose it is, what is refused, what a failed commit leaves behind.
+#include <sqlite3.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <fstream>
+#include <iterator>
+
+#include "ledger/ledger.h"
+#include "ledger/ledger_world.h"
+
+namespace ration {
+namespace {
+
+std::string read_all(const std::string& path) {
+    std::ifstream file(path, std::ios::binary);
+    return {std::istreambuf_iterator<char>(file), {}};
+}
+
+void write_all(const std::string& path, std::string_view bytes) {
+    std::ofstream file(path, std::ios::binary | std::ios::trunc);
+    file << bytes;
+}
+
+absl::Status open_status(const std::string& path) {
+    return open_sqlite_ledger({path, {}}).status();
+}
+
+TEST(SqliteLedger, ASecondOwnerIsToldWhoHoldsTheFile) {
+    const TemporaryFolder folder;
+    const auto first = open_sqlite_ledger({folder.file("l.db"), {}});
+    ASSERT_TRUE(first.ok()) << first.status();
+    const absl::Status second = open_status(folder.file("l.db"));
+    EXPECT_EQ(second.code(), absl::StatusCode::kFailedPrecondition);
+    EXPECT_NE(second.ToString().find("in use by process " + std::to_string(::getpid())),
+              std::string::npos)
+        << second;
+}
+
+TEST(SqliteLedger, ForeignAndDamagedFilesAreRefusedAndLeftAsTheyAre) {
+    const TemporaryFolder folder;
+    const std::string text = folder.file("notes.txt");
+    write_all(text, "Dear diary, nothing to do with limits.");
+    const std::string short_text = folder.file("short.txt");
+    write_all(short_text, "hi");
+    const std::string other = folder.file("other.db");
+    sqlite3* database = nullptr;
+    sqlite3_open(other.c_str(), &database);
+    sqlite3_exec(database, "CREATE TABLE t(x); INSERT INTO t VALUES(1)", nullptr, nullptr, nullptr);
+    sqlite3_close(database);
+    const std::string torn = folder.file("torn.db");
+    { ASSERT_TRUE(open_status(torn).ok()); }
+    write_all(torn, read_all(torn).substr(0, 9000));
+    for (const std::string& path : {text, short_text, other, torn}) {
+        const std::string before = read_all(path);
+        const absl::Status status = open_status(path);
+        EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition) << path << status;
+        EXPECT_NE(status.ToString().find(path), std::string::npos);
+        EXPECT_EQ(read_all(path), before) << path;
+    }
+}
+
+TEST(SqliteLedger, ANewerSchemaIsRefused) {
+    const TemporaryFolder folder;
+    const std::string path = folder.file("l.db");
+    { ASSERT_TRUE(open_status(path).ok()); }
+    sqlite3* database = nullptr;
+    sqlite3_open(path.c_str(), &database);
+    sqlite3_exec(database, "PRAGMA user_version=99", nullptr, nullptr, nullptr);
+    sqlite3_close(database);
+    EXPECT_NE(open_status(path).ToString().find("newer"), std::string::npos);
+}
+
+TEST(SqliteLedger, CheckFindsWhatNoLedgerWrites) {
+    const TemporaryFolder folder;
+    const std::string path = folder.file("l.db");
+    { ASSERT_TRUE(open_status(path).ok()); }
+    EXPECT_TRUE(check_sqlite_ledger(path).ok()) << check_sqlite_ledger(path);
+    sqlite3* database = nullptr;
+    sqlite3_open(path.c_str(), &database);
+    sqlite3_exec(database, "INSERT INTO periods VALUES('k',10,5,0)", nullptr, nullptr, nullptr);
+    sqlite3_close(database);
+    EXPECT_NE(check_sqlite_ledger(path).ToString().find("billing periods out of range"),
+              std::string::npos);
+}
+
+// A file size limit for the database makes the next growing commit fail like a full disk.
+TEST(SqliteLedger, AFullDiskFailsTheBatchAndKeepsTheAttemptInDoubt) {
+    const TemporaryFolder folder;
+    auto opened = open_sqlite_ledger({folder.file("l.db"), {}});
+    ASSERT_TRUE(opened.ok());
+    Ledger& ledger = **opened;
+    const CeilingUse ceiling = daily("caller", 1);
+    const LedgerReply begun = ledger.apply_one(Reserve{key("k"), {&ceiling, 1}, {}}, noon);
+    ASSERT_TRUE(begun.status.ok());
+
+    struct rlimit before {};
+    getrlimit(RLIMIT_FSIZE, &before);
+    const auto old_handler = signal(SIGXFSZ, SIG_IGN);
+    const struct rlimit tight {
+        4096, before.rlim_max
+    };
+    setrlimit(RLIMIT_FSIZE, &tight);
+    const StoredResponse response = created(std::string(100'000, 'x'));
+    const LedgerReply failed =
+        ledger.apply_one(Settle{begun.reserved.attempt, SettleKind::written, &response, {}}, noon);
+    setrlimit(RLIMIT_FSIZE, &before);
+    signal(SIGXFSZ, old_handler);
+
+    EXPECT_EQ(failed.status.code(), absl::StatusCode::kUnavailable) << failed.status;
+    EXPECT_FALSE(ledger.stats().healthy);
+    ASSERT_EQ(ledger.doubtful(10).size(), 1U);
+    const LedgerReply retry = ledger.apply_one(Reserve{key("k"), {&ceiling, 1}, {}}, noon);
+    ASSERT_TRUE(retry.status.ok()) << retry.status;
+    EXPECT_TRUE(retry.reserved.second_try);
+    EXPECT_TRUE(ledger.stats().healthy);
+}
+
+}  // namespace
+}  // namespace ration
