@@ -20,3 +20,14 @@ function(ration_test name)
     gtest_discover_tests(${name} DISCOVERY_TIMEOUT 60
         PROPERTIES LABELS ${TEST_LABEL} TIMEOUT ${TEST_TIMEOUT})
 endfunction()
+
+# ration_python_test(NAME LABEL label SOURCE file): a program of Python's unittest. It finds the
+# command under test in RATION_BINARY.
+find_package(Python3 REQUIRED COMPONENTS Interpreter)
+
+function(ration_python_test name)
+    cmake_parse_arguments(TEST "" "LABEL;SOURCE" "" ${ARGN})
+    add_test(NAME ${name} COMMAND ${Python3_EXECUTABLE} -B ${CMAKE_CURRENT_SOURCE_DIR}/${TEST_SOURCE} --verbose)
+    set_tests_properties(${name} PROPERTIES LABELS ${TEST_LABEL} TIMEOUT 300
+        ENVIRONMENT "RATION_BINARY=${PROJECT_BINARY_DIR}/ration")
+endfunction()
