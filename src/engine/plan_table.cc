@@ -5,12 +5,7 @@
 #include "engine/plan_table.h"
 
 #include <algorithm>
-#include <map>
 #include <optional>
-#include <string>
-#include <variant>
-
-#include "engine/subject.h"
 
 namespace ration {
 namespace {
@@ -46,28 +41,28 @@ std::optional<Candidate> candidate_for(const Policy& policy, std::uint16_t index
     return candidate;
 }
 
-LimitRef limit_of(const Limit& shape, std::int64_t amount) {
+// The rule's numbers with an attribute in the place of the amount.
+Limit with_amount(const Limit& shape, std::uint64_t amount) {
     Limit limit = shape;
-    limit.amount = amount < 0 ? 0 : std::min<std::uint64_t>(std::uint64_t(amount), max_amount);
-    limit.capacity = limit.amount;
-    if (const auto made = LimitRef::of(limit); made.ok()) {
-        return *made;
-    }
-    // Past the bounds of this shape (refill per second, records kept): the largest that fits.
+    limit.amount = limit.capacity = amount;
+    return limit;
+}
+
+// The largest amount that makes a valid limit of that shape (refill per second and records kept
+// are bounded too).
+std::uint64_t largest_amount(const Limit& shape) {
     std::uint64_t fits = 0;
-    std::uint64_t too_much = limit.amount;
+    std::uint64_t too_much = max_amount + 1;
     while (too_much - fits > 1) {
         const std::uint64_t middle = fits + (too_much - fits) / 2;
-        limit.amount = limit.capacity = middle;
-        (validate(limit).ok() ? fits : too_much) = middle;
+        (validate(with_amount(shape, middle)).ok() ? fits : too_much) = middle;
     }
-    limit.amount = limit.capacity = fits;
-    return LimitRef::of(limit).value_or(LimitRef{});
+    return fits;
 }
 
 }  // namespace
 
-PlanTable::PlanTable(const Policy& policy, const Directory& directory)
+PlanTable::PlanTable(const Policy& policy)
     : policy_(policy), route_count_(policy.routes.size()), kind_count_(policy.kinds.size()) {
     spans_.reserve((route_count_ + 1) * kind_count_);
     for (std::size_t row = 0; row <= route_count_; ++row) {
@@ -76,7 +71,9 @@ PlanTable::PlanTable(const Policy& policy, const Directory& directory)
             add_row(route, static_cast<KindIndex>(kind));
         }
     }
-    intern_attribute_values(directory);
+    for (const LimitRule& rule : policy.limits) {
+        largest_.push_back(rule.numbers.attribute ? largest_amount(rule.numbers.shape) : 0);
+    }
 }
 
 void PlanTable::add_row(RouteIndex route, KindIndex kind) {
@@ -107,31 +104,11 @@ void PlanTable::add_row(RouteIndex route, KindIndex kind) {
     pool_.insert(pool_.end(), row.begin(), row.end());
 }
 
-void PlanTable::intern_attribute_values(const Directory& directory) {
-    for (std::size_t i = 0; i < policy_.limits.size(); ++i) {
-        const auto& attribute = policy_.limits[i].numbers.attribute;
-        if (!attribute) {
-            continue;
-        }
-        const auto index = static_cast<std::uint16_t>(i);
-        for (const auto& [secret, credential] : directory.credentials()) {
-            const AttributeValue* value =
-                credential_attribute(directory, *credential, attribute->path);
-            if (value == nullptr) {
-                continue;
-            }
-            const std::int64_t amount = amount_of(*value);
-            by_attribute_.try_emplace({index, amount},
-                                      limit_of(policy_.limits[i].numbers.shape, amount));
-        }
-    }
-}
-
 LimitRef PlanTable::from_attribute(std::uint16_t index, std::int64_t amount) const {
-    if (const auto found = by_attribute_.find({index, amount}); found != by_attribute_.end()) {
-        return found->second;
-    }
-    return limit_of(policy_.limits[index].numbers.shape, amount);
+    const std::uint64_t said = amount < 0 ? 0 : static_cast<std::uint64_t>(amount);
+    const Limit limit =
+        with_amount(policy_.limits[index].numbers.shape, std::min(said, largest_[index]));
+    return LimitRef::of(limit).value_or(LimitRef{});
 }
 
 }  // namespace ration

@@ -10,11 +10,8 @@
 
 #include <cstdint>
 #include <span>
-#include <utility>
 #include <vector>
 
-#include "absl/container/flat_hash_map.h"
-#include "policy/directory.h"
 #include "policy/policy.h"
 #include "ration/limit.h"
 
@@ -33,7 +30,7 @@ struct Candidate {
 
 class PlanTable {
 public:
-    PlanTable(const Policy& policy, const Directory& directory);
+    explicit PlanTable(const Policy& policy);
 
     // Enforced limits in policy order, then those in shadow.
     [[nodiscard]] std::span<const Candidate> candidates(RouteIndex route, KindIndex kind) const {
@@ -42,9 +39,9 @@ public:
         return {pool_.data() + span.first, span.size};
     }
 
-    // The limit of rule `index` when its attribute says `amount`. Values of the directory are found
-    // without allocating; another is interned on the way. An amount outside the bounds of limits
-    // never turns into no limit: below 0 it admits nothing, above them it is the largest possible.
+    // The limit of rule `index` when its attribute says `amount`. An amount outside the bounds of
+    // limits never turns into no limit: below 0 it admits nothing, above them it is the largest
+    // there is. Null only when the process has no room for another limit.
     [[nodiscard]] LimitRef from_attribute(std::uint16_t index, std::int64_t amount) const;
 
 private:
@@ -54,14 +51,13 @@ private:
     };
 
     void add_row(RouteIndex route, KindIndex kind);
-    void intern_attribute_values(const Directory& directory);
 
     const Policy& policy_;
     std::size_t route_count_;
     std::size_t kind_count_;
     std::vector<Span> spans_;  // by route (unmatched last), then kind
     std::vector<Candidate> pool_;
-    absl::flat_hash_map<std::pair<std::uint16_t, std::int64_t>, LimitRef> by_attribute_;
+    std::vector<std::uint64_t> largest_;  // by rule: the largest amount an attribute can say
 };
 
 }  // namespace ration

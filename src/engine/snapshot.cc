@@ -17,7 +17,7 @@ std::shared_ptr<const Snapshot> Snapshot::prepare(std::shared_ptr<const Policy> 
                                                   std::shared_ptr<const Directory> directory,
                                                   Mono since) {
     auto snapshot = std::make_shared<Snapshot>();
-    snapshot->plan = std::make_shared<const PlanTable>(*policy, *directory);
+    snapshot->plan = std::make_shared<const PlanTable>(*policy);
     snapshot->cors = std::make_shared<const CorsText>(policy->cors);
     snapshot->policy = std::move(policy);
     snapshot->directory = std::move(directory);

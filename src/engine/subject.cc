@@ -169,28 +169,20 @@ std::optional<std::string_view> key_part(const Exchange& exchange, const Selecto
     return std::nullopt;
 }
 
-const AttributeValue* credential_attribute(const Directory& directory, const Credential& credential,
-                                           const std::vector<std::string>& path) {
-    if (path.size() < 2) {
-        return nullptr;
-    }
-    const Entity* root = path[0] == "credential" ? &credential.self : credential.entity(path[0]);
-    return follow(directory, root, std::span(path).subspan(1));
-}
-
 const AttributeValue* attribute(const Exchange& exchange, const std::vector<std::string>& path) {
     if (path.size() < 2) {
         return nullptr;
     }
     const Directory& directory = *exchange.rules->directory;
+    const Credential* credential = exchange.credential;
+    const Entity* root = nullptr;
     if (bound_entity(exchange.policy(), path[0]) != nullptr) {
         const auto id = entity_id(exchange, path[0]);
-        return follow(directory, id ? directory.entity(path[0], *id) : nullptr,
-                      std::span(path).subspan(1));
+        root = id ? directory.entity(path[0], *id) : nullptr;
+    } else if (credential != nullptr) {
+        root = path[0] == "credential" ? &credential->self : credential->entity(path[0]);
     }
-    return exchange.credential == nullptr
-               ? nullptr
-               : credential_attribute(directory, *exchange.credential, path);
+    return follow(directory, root, std::span(path).subspan(1));
 }
 
 std::int64_t amount_of(const AttributeValue& value) {

@@ -48,11 +48,6 @@ private:
 // The attribute at the end of `path` ({account, plan, calendars}), or nullptr.
 [[nodiscard]] const AttributeValue* attribute(const Exchange& exchange,
                                               const std::vector<std::string>& path);
-// The same for a credential outside any request.
-[[nodiscard]] const AttributeValue* credential_attribute(const Directory& directory,
-                                                         const Credential& credential,
-                                                         const std::vector<std::string>& path);
-
 // A limit's amount as an attribute says it; what is not a number admits nothing.
 [[nodiscard]] std::int64_t amount_of(const AttributeValue& value);
 
