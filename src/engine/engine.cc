@@ -74,6 +74,7 @@ void Engine::open(Exchange& exchange, const RequestView& request, Now now) {
     exchange.kind = kind_anonymous;
     exchange.credential = nullptr;
     exchange.origin = origin_of(request);
+    exchange.bound.clear();
     exchange.decision = {};
     exchange.outcome.count = 0;
     exchange.charge_count = exchange.enforced_count = 0;

@@ -13,6 +13,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "engine/snapshot.h"
 #include "policy/directory.h"
@@ -63,7 +64,10 @@ struct Exchange {
     const Credential* credential = nullptr;  // owned by `rules`
     CallerAddress address;
     std::string_view origin;  // of a cross-origin request, else empty
-    Outcome outcome;          // what the counters said; levels in the order of `charges`
+    // Ids of the entities that the request itself names, in the order of Policy::bound_entities.
+    std::vector<std::optional<std::string_view>> bound;
+    std::size_t bound_bytes = 0;  // of the scratch room, used by them
+    Outcome outcome;              // what the counters said; levels in the order of `charges`
     Decision decision;
 
     // The charges, and which limit of the policy each belongs to. Enforced ones come first, in
@@ -91,6 +95,10 @@ struct Exchange {
     Exchange& operator=(const Exchange&) = delete;
     ~Exchange();
 
+    // What the path leaves of its buffer: for values that have to be decoded.
+    [[nodiscard]] std::span<char> scratch_room() {
+        return std::span(path_buffer).subspan(target.path.size() + bound_bytes);
+    }
     [[nodiscard]] const Policy& policy() const { return *rules->policy; }
     [[nodiscard]] const LimitRule& rule_at(std::size_t charge) const {
         return policy().limits[rule_of[charge]];

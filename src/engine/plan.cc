@@ -12,8 +12,6 @@
 namespace ration {
 namespace {
 
-constexpr std::size_t max_key_parts = 8;
-
 bool counts_method(const LimitRule& rule, std::string_view method) {
     if (rule.methods.empty()) {
         return true;
@@ -24,17 +22,11 @@ bool counts_method(const LimitRule& rule, std::string_view method) {
     });
 }
 
-// Where decoded key parts may stand: behind the path in the target's buffer, which is as long as
-// the longest target, so the query always fits.
-Scratch scratch_of(Exchange& exchange) {
-    return Scratch(std::span(exchange.path_buffer).subspan(exchange.target.path.size()));
-}
-
 // The canonical key in the charge's own slot of the key buffer, or empty when a part is lacking.
 std::string_view key_of(Exchange& exchange, const LimitRule& rule, Charge& charge) {
     RATION_ASSERT(rule.key.size() <= max_key_parts);
     std::array<std::string_view, max_key_parts> parts;
-    Scratch scratch = scratch_of(exchange);
+    Scratch scratch(exchange.scratch_room());
     for (std::size_t i = 0; i < rule.key.size(); ++i) {
         const auto part = key_part(exchange, rule.key[i], scratch);
         if (!part) {
@@ -97,6 +89,7 @@ std::uint32_t stated_cost(std::span<const Header> headers, std::string_view name
 bool plan(Exchange& exchange) {
     exchange.charge_count = exchange.enforced_count = 0;
     exchange.to_settle = 0;
+    bind_entities(exchange);
     for (const Candidate& candidate :
          exchange.rules->plan->candidates(exchange.route.route, exchange.kind)) {
         if (!counts_method(*candidate.rule, exchange.request.method)) {

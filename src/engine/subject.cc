@@ -1,6 +1,7 @@
 #include "engine/subject.h"
 
 #include <charconv>
+#include <system_error>
 #include <variant>
 
 namespace ration {
@@ -15,28 +16,47 @@ int hex_digit(char c) {
     return lower >= 'a' && lower <= 'f' ? lower - 'a' + 10 : -1;
 }
 
-// Decodes as a form does ("+" is a blank); a broken escape stands for itself. Returns the length,
-// never more than `text`'s.
-std::size_t decode(std::string_view text, char* out) {
-    std::size_t size = 0;
-    for (std::size_t i = 0; i < text.size(); ++i) {
-        if (text[i] == '%' && i + 2 < text.size() && hex_digit(text[i + 1]) >= 0 &&
-            hex_digit(text[i + 2]) >= 0) {
-            out[size++] = static_cast<char>(hex_digit(text[i + 1]) * 16 + hex_digit(text[i + 2]));
-            i += 2;
-        } else {
-            out[size++] = text[i] == '+' ? ' ' : text[i];
-        }
+// Takes one character off a form-encoded text ("+" is a blank); a broken escape stands for itself.
+char next_decoded(std::string_view& text) {
+    char c = text[0];
+    std::size_t size = 1;
+    if (c == '+') {
+        c = ' ';
+    } else if (c == '%' && text.size() >= 3 && hex_digit(text[1]) >= 0 && hex_digit(text[2]) >= 0) {
+        c = static_cast<char>(hex_digit(text[1]) * 16 + hex_digit(text[2]));
+        size = 3;
     }
-    return size;
+    text.remove_prefix(size);
+    return c;
 }
 
-std::optional<std::string_view> decoded(std::string_view text, Scratch& scratch) {
+bool decodes_to(std::string_view text, std::string_view plain) {
+    while (!text.empty() && !plain.empty()) {
+        if (next_decoded(text) != plain[0]) {
+            return false;
+        }
+        plain.remove_prefix(1);
+    }
+    return text.empty() && plain.empty();
+}
+
+// What stands for a value that found no room: one value for all of them, so that nobody gets a
+// key of their own by spelling at length.
+constexpr std::string_view no_room = "\xff no room";
+
+std::string_view decoded(std::string_view text, Scratch& scratch) {
     if (text.find_first_of("%+") == std::string_view::npos) {
         return text;
     }
-    char* out = scratch.take(text.size());
-    return out == nullptr ? text : std::string_view(out, decode(text, out));
+    const std::span<char> room = scratch.room();
+    std::size_t size = 0;
+    while (!text.empty()) {
+        if (size == room.size()) {
+            return no_room;
+        }
+        room[size++] = next_decoded(text);
+    }
+    return scratch.take(size);
 }
 
 // The first parameter of that name; names are compared decoded.
@@ -47,14 +67,17 @@ std::optional<std::string_view> query_parameter(std::string_view query, std::str
         const std::string_view pair = query.substr(0, end);
         query.remove_prefix(end == std::string_view::npos ? query.size() : end + 1);
         const std::size_t equals = pair.find('=');
-        const std::string_view value =
-            equals == std::string_view::npos ? std::string_view{} : pair.substr(equals + 1);
-        Scratch names = scratch;
-        if (!pair.empty() && decoded(pair.substr(0, equals), names) == name) {
-            return decoded(value, scratch);
+        if (!pair.empty() && decodes_to(pair.substr(0, equals), name)) {
+            return equals == std::string_view::npos ? std::string_view{}
+                                                    : decoded(pair.substr(equals + 1), scratch);
         }
     }
     return std::nullopt;
+}
+
+std::optional<std::string_view> header_value(const Exchange& exchange, std::string_view name) {
+    const Header* header = find_header(exchange.request.headers, name);
+    return header == nullptr ? std::nullopt : std::optional(header->value);
 }
 
 std::optional<std::string_view> path_parameter(const RouteMatch& route, std::string_view name) {
@@ -84,13 +107,11 @@ std::optional<std::string_view> value_text(const AttributeValue* value, Scratch&
     if (const auto* yes = std::get_if<bool>(value)) {
         return *yes ? "true" : "false";
     }
-    constexpr std::size_t longest = 20;  // -2^63
-    char* out = scratch.take(longest);
-    if (out == nullptr) {
-        return std::nullopt;
-    }
-    const char* end = std::to_chars(out, out + longest, std::get<std::int64_t>(*value)).ptr;
-    return std::string_view(out, static_cast<std::size_t>(end - out));
+    const std::span<char> room = scratch.room();
+    const auto end =
+        std::to_chars(room.data(), room.data() + room.size(), std::get<std::int64_t>(*value));
+    return end.ec == std::errc{} ? scratch.take(static_cast<std::size_t>(end.ptr - room.data()))
+                                 : no_room;
 }
 
 // Follows path[1], path[2], ... from `entity` and returns the attribute that the last one names.
@@ -104,33 +125,32 @@ const AttributeValue* follow(const Directory& directory, const Entity* entity,
     return entity == nullptr || path.empty() ? nullptr : entity->find(path[0]);
 }
 
-const Selector* bound_entity(const Policy& policy, std::string_view kind) {
-    for (const auto& [name, selector] : policy.bound_entities) {
-        if (name == kind) {
-            return &selector;
+// The place of that kind among the entities bound from the request, or -1.
+int bound_place(const Policy& policy, std::string_view kind) {
+    for (std::size_t i = 0; i < policy.bound_entities.size(); ++i) {
+        if (policy.bound_entities[i].first == kind) {
+            return static_cast<int>(i);
         }
     }
-    return nullptr;
+    return -1;
 }
 
 }  // namespace
 
+void bind_entities(Exchange& exchange) {
+    const auto& named = exchange.policy().bound_entities;
+    exchange.bound.clear();
+    exchange.bound_bytes = 0;
+    Scratch scratch(exchange.scratch_room());
+    for (const auto& [kind, selector] : named) {
+        exchange.bound.push_back(key_part(exchange, selector, scratch));
+    }
+    exchange.bound_bytes = exchange.scratch_room().size() - scratch.room().size();
+}
+
 std::optional<std::string_view> entity_id(const Exchange& exchange, std::string_view kind) {
-    if (const Selector* bound = bound_entity(exchange.policy(), kind)) {
-        switch (bound->source) {
-            case Selector::Source::path:
-                return path_parameter(exchange.route, bound->name);
-            case Selector::Source::header: {
-                const Header* header = find_header(exchange.request.headers, bound->name);
-                return header == nullptr ? std::nullopt : std::optional(header->value);
-            }
-            case Selector::Source::query: {
-                Scratch none({});
-                return query_parameter(exchange.target.query, bound->name, none);
-            }
-            default:
-                return std::nullopt;
-        }
+    if (const int place = bound_place(exchange.policy(), kind); place >= 0) {
+        return exchange.bound[static_cast<std::size_t>(place)];
     }
     const Entity* entity =
         exchange.credential == nullptr ? nullptr : exchange.credential->entity(kind);
@@ -161,10 +181,8 @@ std::optional<std::string_view> key_part(const Exchange& exchange, const Selecto
             return path_parameter(exchange.route, selector.name);
         case Selector::Source::query:
             return query_parameter(exchange.target.query, selector.name, scratch);
-        case Selector::Source::header: {
-            const Header* header = find_header(exchange.request.headers, selector.name);
-            return header == nullptr ? std::nullopt : std::optional(header->value);
-        }
+        case Selector::Source::header:
+            return header_value(exchange, selector.name);
     }
     return std::nullopt;
 }
@@ -176,7 +194,7 @@ const AttributeValue* attribute(const Exchange& exchange, const std::vector<std:
     const Directory& directory = *exchange.rules->directory;
     const Credential* credential = exchange.credential;
     const Entity* root = nullptr;
-    if (bound_entity(exchange.policy(), path[0]) != nullptr) {
+    if (bound_place(exchange.policy(), path[0]) >= 0) {
         const auto id = entity_id(exchange, path[0]);
         root = id ? directory.entity(path[0], *id) : nullptr;
     } else if (credential != nullptr) {

@@ -23,14 +23,12 @@ class Scratch {
 public:
     explicit Scratch(std::span<char> room) : room_(room) {}
 
-    // nullptr when `size` bytes are no longer there.
-    [[nodiscard]] char* take(std::size_t size) {
-        if (size > room_.size()) {
-            return nullptr;
-        }
-        char* out = room_.data();
+    [[nodiscard]] std::span<char> room() const { return room_; }
+    // The first `size` bytes, which are in use from now on.
+    std::string_view take(std::size_t size) {
+        const std::string_view taken(room_.data(), size);
         room_ = room_.subspan(size);
-        return out;
+        return taken;
     }
 
 private:
@@ -40,6 +38,9 @@ private:
 // The value of `selector` as a key part.
 [[nodiscard]] std::optional<std::string_view> key_part(const Exchange& exchange,
                                                        const Selector& selector, Scratch& scratch);
+
+// Fills in `bound`, the entities that the request itself names; before any of the others.
+void bind_entities(Exchange& exchange);
 
 // The id of the entity of that kind: bound from the request, else led to by the credential.
 [[nodiscard]] std::optional<std::string_view> entity_id(const Exchange& exchange,
