@@ -6,6 +6,7 @@
 
 #include "absl/strings/ascii.h"
 #include "base/text.h"
+#include "base/utf8.h"
 #include "policy/problems.h"
 
 namespace ration {
@@ -175,30 +176,6 @@ bool append_node(std::string& out, const Template::Node& node, const HoleValues&
     }
     out += object ? '}' : ']';
     return true;
-}
-
-// Length of the UTF-8 sequence at the front of `text`, 0 when there is none (Unicode 15, 3-7).
-std::size_t utf8_length(std::string_view text) {
-    const auto byte = [text](std::size_t i) { return static_cast<unsigned char>(text[i]); };
-    const unsigned char lead = byte(0);
-    if (lead < 0x80) {
-        return 1;
-    }
-    const std::size_t length = lead >= 0xF0 ? 4 : lead >= 0xE0 ? 3 : 2;
-    if (lead < 0xC2 || lead > 0xF4 || text.size() < length) {
-        return 0;
-    }
-    const unsigned char low = lead == 0xE0 ? 0xA0 : lead == 0xF0 ? 0x90 : 0x80;
-    const unsigned char high = lead == 0xED ? 0x9F : lead == 0xF4 ? 0x8F : 0xBF;
-    if (byte(1) < low || byte(1) > high) {
-        return 0;
-    }
-    for (std::size_t i = 2; i < length; ++i) {
-        if (byte(i) < 0x80 || byte(i) > 0xBF) {
-            return 0;
-        }
-    }
-    return length;
 }
 
 void append_escaped_ascii(std::string& out, char c) {

@@ -16,6 +16,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/ascii.h"
 #include "base/text.h"
+#include "base/utf8.h"
 #include "request/header.h"
 
 namespace ration {
@@ -45,33 +46,6 @@ Kind kind_of(unsigned char c) {
 absl::Status refused(std::string_view why) {
     return absl::InvalidArgumentError({why.data(), why.size()});
 }
-
-// Accepts bytes one at a time; `complete()` when no sequence is left open (Unicode 15, table 3-7).
-class Utf8Check {
-public:
-    bool take(unsigned char c) {
-        if (open_ > 0) {
-            const bool good = c >= low_ && c <= high_;
-            low_ = 0x80;
-            high_ = 0xBF;
-            --open_;
-            return good;
-        }
-        if (c < 0x80) {
-            return true;
-        }
-        low_ = c == 0xE0 ? 0xA0 : c == 0xF0 ? 0x90 : 0x80;
-        high_ = c == 0xED ? 0x9F : c == 0xF4 ? 0x8F : 0xBF;
-        open_ = c >= 0xF0 ? 3 : c >= 0xE0 ? 2 : 1;
-        return c >= 0xC2 && c <= 0xF4;
-    }
-    [[nodiscard]] bool complete() const { return open_ == 0; }
-
-private:
-    int open_ = 0;
-    unsigned char low_ = 0x80;
-    unsigned char high_ = 0xBF;
-};
 
 class PathWriter {
 public:

@@ -35,7 +35,8 @@ inline constexpr std::size_t max_field_name_bytes = 128;  // of a limit's name i
 struct RateLimitNumbers {
     std::string_view name;  // the limit's; draft 10 only
     bool refused = false;
-    std::uint64_t limit = 0;  // capacity: the most that can be had at once
+    std::uint64_t limit = 0;   // capacity: the most that can be had at once
+    std::uint64_t amount = 0;  // units per window, where that is not the capacity; else 0
     std::uint64_t remaining = 0;
     Nanos window{0};            // 0: no window to tell (concurrency)
     bool concurrent = false;    // units in flight: `qu="concurrent-requests"`
@@ -46,7 +47,9 @@ struct RateLimitNumbers {
 
 using RateLimitFieldSink = absl::FunctionRef<void(std::string_view name, std::string_view value)>;
 
-// Calls `sink` for each field of the family; the value is good during the call only.
+// Calls `sink` for each field of the family; the value is good during the call only. Nothing is
+// sent of draft 10 under a name that `is_field_name_text` refuses, nor a window that is not whole
+// seconds (fields have no fractions), nor a reset for units in flight (nobody knows it).
 void render_rate_limit_fields(HeaderFamily family, const RateLimitNumbers& numbers,
                               RateLimitFieldSink sink);
 
