@@ -1,0 +1,169 @@
+#include "ledger/runner.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace ration {
+
+namespace {
+
+// Frees places or settles them: what a contended reservation waits for.
+bool settles(const LedgerRequest& request) {
+    return std::holds_alternative<Settle>(request) ||
+           std::holds_alternative<SettleDoubt>(request) ||
+           std::holds_alternative<StateMembers>(request);
+}
+
+}  // namespace
+
+bool LedgerJob::abandon() {
+    State expected = State::waiting;
+    return state_.compare_exchange_strong(expected, State::abandoned);
+}
+
+bool LedgerJob::answer() {
+    State expected = State::waiting;
+    return state_.compare_exchange_strong(expected, State::answered);
+}
+
+LedgerRunner::LedgerRunner(Ledger& ledger, const Clock& clock, const LedgerRunnerOptions& options)
+    : ledger_(ledger), clock_(clock), options_(options) {
+    next_sweep_ = clock_.now().mono + options_.sweep_every;
+    thread_ = std::thread([this] { run(); });
+}
+
+LedgerRunner::~LedgerRunner() {
+    {
+        const std::lock_guard lock(mutex_);
+        stopping_ = true;
+    }
+    wake_.notify_all();
+    thread_.join();
+}
+
+bool LedgerRunner::submit(std::shared_ptr<LedgerJob> job) {
+    {
+        const std::lock_guard lock(mutex_);
+        if (stopping_ || queue_.size() >= options_.max_queue) {
+            return false;
+        }
+        queue_.push_back(std::move(job));
+    }
+    wake_.notify_one();
+    return true;
+}
+
+std::size_t LedgerRunner::queued() const {
+    const std::lock_guard lock(mutex_);
+    return queue_.size();
+}
+
+void LedgerRunner::run() {
+    Jobs batch;
+    while (wait_for_work(batch)) {
+        retry_held(batch, std::exchange(settled_, false));
+        perform(batch);
+        batch.clear();
+        sweep_when_due();
+    }
+    // Nobody settles any more: what is held gets its answer now.
+    for (std::shared_ptr<LedgerJob>& job : std::exchange(held_, {})) {
+        LedgerReply reply = job->reply;
+        deliver(std::move(job), std::move(reply));
+    }
+}
+
+// True with a batch (perhaps empty, when a held job's deadline came); false when told to stop and
+// nothing is queued.
+bool LedgerRunner::wait_for_work(Jobs& batch) {
+    std::unique_lock lock(mutex_);
+    if (queue_.empty() && !stopping_ && to_undo_.empty() && !settled_) {
+        wake_.wait_for(lock, patience());
+    }
+    while (!queue_.empty() && batch.size() < options_.max_batch) {
+        batch.push_back(std::move(queue_.front()));
+        queue_.pop_front();
+    }
+    return !batch.empty() || !stopping_;
+}
+
+Nanos LedgerRunner::patience() const {
+    const Mono now = clock_.now().mono;
+    Mono earliest = next_sweep_;
+    for (const std::shared_ptr<LedgerJob>& job : held_) {
+        earliest = std::min(earliest, *job->hold_until);
+    }
+    return std::clamp(earliest - now, Nanos(std::chrono::milliseconds(1)),
+                      Nanos(std::chrono::seconds(1)));
+}
+
+// Puts held jobs in front of the batch: all of them, or those whose deadline has come.
+void LedgerRunner::retry_held(Jobs& batch, bool all) {
+    if (held_.empty()) {
+        return;
+    }
+    const Mono now = clock_.now().mono;
+    const auto ready = std::stable_partition(held_.begin(), held_.end(), [&](const auto& job) {
+        return !all && *job->hold_until > now;
+    });
+    batch.insert(batch.begin(), ready, held_.end());
+    held_.erase(ready, held_.end());
+    held_count_.store(held_.size(), std::memory_order_relaxed);
+}
+
+void LedgerRunner::perform(Jobs& batch) {
+    requests_.clear();
+    for (const AttemptId attempt : to_undo_) {
+        requests_.emplace_back(Settle{attempt, SettleKind::not_sent, nullptr, {}});
+    }
+    const std::size_t undoing = requests_.size();
+    for (const std::shared_ptr<LedgerJob>& job : batch) {
+        requests_.push_back(job->request);
+    }
+    if (requests_.empty()) {
+        return;
+    }
+    replies_.assign(requests_.size(), LedgerReply{});
+    ledger_.apply(requests_, clock_.now().wall, replies_);
+    if (replies_.front().status.ok()) {
+        settled_ = std::any_of(requests_.begin(), requests_.end(), settles);
+        undone_.fetch_add(undoing, std::memory_order_relaxed);
+        to_undo_.clear();
+    }
+    for (std::size_t i = 0; i < batch.size(); ++i) {
+        deliver(std::move(batch[i]), std::move(replies_[undoing + i]));
+    }
+}
+
+void LedgerRunner::deliver(std::shared_ptr<LedgerJob> job, LedgerReply reply) {
+    const bool contended = reply.status.ok() && std::holds_alternative<Reserve>(job->request) &&
+                           reply.reserved.verdict == ReserveVerdict::contended;
+    if (contended && job->hold_until && *job->hold_until > clock_.now().mono &&
+        held_.size() < options_.max_held) {
+        job->reply = std::move(reply);
+        held_.push_back(std::move(job));
+        held_count_.store(held_.size(), std::memory_order_relaxed);
+        return;
+    }
+    const AttemptId started = reply.status.ok() && std::holds_alternative<Reserve>(job->request)
+                                  ? reply.reserved.attempt
+                                  : 0;
+    job->reply = std::move(reply);
+    if (job->answer()) {
+        job->done();
+    } else if (started != 0) {
+        to_undo_.push_back(started);
+    }
+}
+
+void LedgerRunner::sweep_when_due() {
+    const Now now = clock_.now();
+    if (now.mono < next_sweep_) {
+        return;
+    }
+    next_sweep_ = now.mono + options_.sweep_every;
+    // A failure shows in the ledger's stats; the next sweep tries again.
+    (void)ledger_.sweep(now.wall, options_.sweep_budget);
+}
+
+}  // namespace ration

@@ -1,0 +1,109 @@
+// Turns the blocking ledger into an awaited one: a queue, one thread, and what was queued while the
+// last commit ran goes into the next one.
+//
+// The waiting side has the deadline. A job whose waiter has given up is undone when its answer
+// comes late (a reservation is settled as not sent), so a slow store is a failed store and leaves
+// nothing behind. A contended reservation whose `hold_until` lies ahead is *held*: nothing is
+// written, it is judged again after every batch that settled something, and answered as contended
+// at its deadline.
+//
+// Thread rule: `submit` and `LedgerJob::abandon` from any thread; `LedgerJob::done` is called on
+// the runner's thread and must not block. Ownership: the runner shares each job until it is
+// answered; the ledger and the clock must outlive the runner. Destruction answers what is queued
+// and stops.
+//
+//   auto job = std::make_shared<CreateJob>(...);       // owns the bytes that its request views
+//   if (!runner.submit(job)) return unavailable();     // queue full
+//   ... done() posts to the event loop; job->reply has the answer
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <thread>
+#include <vector>
+
+#include "ledger/ledger.h"
+
+namespace ration {
+
+class LedgerJob {
+public:
+    virtual ~LedgerJob() = default;
+
+    LedgerRequest request;  // views into the job's own storage
+    LedgerReply reply;
+    std::optional<Mono> hold_until;  // a contended reservation may wait that long
+
+    // Called once, unless abandoned first; `reply` is complete.
+    virtual void done() = 0;
+
+    // The waiter gives up: false when `done` was or is being called.
+    bool abandon();
+
+private:
+    friend class LedgerRunner;
+    enum class State : int { waiting, answered, abandoned };
+    bool answer();  // false when abandoned
+    std::atomic<State> state_{State::waiting};
+};
+
+struct LedgerRunnerOptions {
+    std::size_t max_queue = 10'000;  // jobs waiting; more are refused
+    std::size_t max_batch = 512;     // jobs in one commit
+    std::size_t max_held = 1'024;    // contended jobs waiting; more are answered at once
+    Nanos sweep_every = std::chrono::seconds(10);
+    std::size_t sweep_budget = 500;
+};
+
+class LedgerRunner {
+public:
+    LedgerRunner(Ledger& ledger, const Clock& clock, const LedgerRunnerOptions& options = {});
+    ~LedgerRunner();
+    LedgerRunner(const LedgerRunner&) = delete;
+    LedgerRunner& operator=(const LedgerRunner&) = delete;
+
+    // False when the queue is full or the runner is stopping: `done` will not be called.
+    [[nodiscard]] bool submit(std::shared_ptr<LedgerJob> job);
+
+    [[nodiscard]] std::size_t queued() const;
+    [[nodiscard]] std::size_t held() const { return held_count_.load(std::memory_order_relaxed); }
+    [[nodiscard]] std::uint64_t undone() const { return undone_.load(std::memory_order_relaxed); }
+
+private:
+    using Jobs = std::vector<std::shared_ptr<LedgerJob>>;
+
+    void run();
+    [[nodiscard]] bool wait_for_work(Jobs& batch);
+    [[nodiscard]] Nanos patience() const;
+    void perform(Jobs& batch);
+    void deliver(std::shared_ptr<LedgerJob> job, LedgerReply reply);
+    void retry_held(Jobs& batch, bool all);
+    void sweep_when_due();
+
+    Ledger& ledger_;
+    const Clock& clock_;
+    const LedgerRunnerOptions options_;
+
+    mutable std::mutex mutex_;
+    std::condition_variable wake_;
+    std::deque<std::shared_ptr<LedgerJob>> queue_;
+    bool stopping_ = false;
+
+    // The runner's thread only.
+    Jobs held_;
+    std::vector<AttemptId> to_undo_;
+    bool settled_ = false;  // the last batch settled something: held jobs get another chance
+    Mono next_sweep_{};
+    std::vector<LedgerRequest> requests_;
+    std::vector<LedgerReply> replies_;
+
+    std::atomic<std::size_t> held_count_{0};
+    std::atomic<std::uint64_t> undone_{0};
+    std::thread thread_;
+};
+
+}  // namespace ration

@@ -1,0 +1,182 @@
+// The queue in front of the ledger: group commit, held reservations, late answers undone.
+#include "ledger/runner.h"
+
+#include <algorithm>
+#include <future>
+#include <semaphore>
+
+#include "base/manual_clock.h"
+#include "ledger/ledger_world.h"
+
+namespace ration {
+namespace {
+
+struct WaitingJob : LedgerJob {
+    std::promise<void> finished;
+    CeilingUse ceiling;
+    void done() override { finished.set_value(); }
+    const LedgerReply& wait() {
+        EXPECT_EQ(finished.get_future().wait_for(20s), std::future_status::ready);
+        return reply;
+    }
+};
+
+std::shared_ptr<WaitingJob> reserving(std::uint64_t at_most, std::optional<Mono> hold = {}) {
+    auto job = std::make_shared<WaitingJob>();
+    job->ceiling = daily("caller", at_most);
+    job->request = Reserve{std::nullopt, {&job->ceiling, 1}, {}};
+    job->hold_until = hold;
+    return job;
+}
+
+std::shared_ptr<WaitingJob> settling(AttemptId attempt, SettleKind kind) {
+    auto job = std::make_shared<WaitingJob>();
+    job->request = Settle{attempt, kind, nullptr, {}};
+    return job;
+}
+
+// Lets a test stop the ledger inside a commit.
+class GatedLedger final : public Ledger {
+public:
+    explicit GatedLedger(Ledger& inner) : inner_(inner) {}
+    void apply(std::span<const LedgerRequest> requests, Wall now,
+               std::span<LedgerReply> replies) override {
+        entered.release();
+        go.acquire();
+        largest_batch = std::max(largest_batch, requests.size());
+        inner_.apply(requests, now, replies);
+    }
+    absl::Status sweep(Wall now, std::size_t budget) override { return inner_.sweep(now, budget); }
+    [[nodiscard]] LedgerStats stats() const override { return inner_.stats(); }
+    absl::StatusOr<std::uint64_t> level(const CeilingUse& use) override {
+        return inner_.level(use);
+    }
+    absl::StatusOr<std::vector<std::string>> members(std::string_view key, std::size_t n) override {
+        return inner_.members(key, n);
+    }
+    [[nodiscard]] std::vector<DoubtfulAttempt> doubtful(std::size_t n) const override {
+        return inner_.doubtful(n);
+    }
+    absl::StatusOr<std::vector<Block>> blocks() override { return inner_.blocks(); }
+
+    std::counting_semaphore<> entered{0};
+    std::counting_semaphore<> go{0};
+    std::size_t largest_batch = 0;
+
+private:
+    Ledger& inner_;
+};
+
+class Runner : public testing::Test {
+protected:
+    std::unique_ptr<Ledger> ledger_ = *open_sqlite_ledger({":memory:", {}});
+    ManualClock clock_{Now{Mono(1h), noon}};
+};
+
+TEST_F(Runner, WhatQueuedDuringACommitGoesIntoTheNext) {
+    GatedLedger gated(*ledger_);
+    LedgerRunner runner(gated, clock_);
+    std::vector<std::shared_ptr<WaitingJob>> jobs = {reserving(100)};
+    ASSERT_TRUE(runner.submit(jobs[0]));
+    gated.entered.acquire();
+    for (int i = 0; i < 20; ++i) {
+        jobs.push_back(reserving(100));
+        ASSERT_TRUE(runner.submit(jobs.back()));
+    }
+    gated.go.release(100);
+    for (const auto& job : jobs) {
+        EXPECT_EQ(job->wait().reserved.verdict, ReserveVerdict::started);
+    }
+    EXPECT_EQ(gated.largest_batch, 20U);
+    EXPECT_EQ(ledger_->stats().commits, 2U);
+}
+
+TEST_F(Runner, AHeldReservationStartsWhenAPlaceIsReleased) {
+    LedgerRunner runner(*ledger_, clock_);
+    const auto first = reserving(1);
+    ASSERT_TRUE(runner.submit(first));
+    const AttemptId attempt = first->wait().reserved.attempt;
+    const auto second = reserving(1, clock_.now().mono + 500ms);
+    ASSERT_TRUE(runner.submit(second));
+    while (runner.held() == 0) {
+        std::this_thread::yield();
+    }
+    ASSERT_TRUE(runner.submit(settling(attempt, SettleKind::failed)));
+    EXPECT_EQ(second->wait().reserved.verdict, ReserveVerdict::started);
+}
+
+TEST_F(Runner, AHeldReservationIsRefusedAsReachedWhenThePlaceWasWritten) {
+    LedgerRunner runner(*ledger_, clock_);
+    const auto first = reserving(1);
+    ASSERT_TRUE(runner.submit(first));
+    const AttemptId attempt = first->wait().reserved.attempt;
+    const auto second = reserving(1, clock_.now().mono + 500ms);
+    ASSERT_TRUE(runner.submit(second));
+    ASSERT_TRUE(runner.submit(settling(attempt, SettleKind::written)));
+    EXPECT_EQ(second->wait().reserved.verdict, ReserveVerdict::ceiling_reached);
+}
+
+TEST_F(Runner, AtItsDeadlineAHeldReservationIsAnsweredAsContended) {
+    LedgerRunner runner(*ledger_, clock_);
+    const auto first = reserving(1);
+    ASSERT_TRUE(runner.submit(first));
+    (void)first->wait();
+    const auto second = reserving(1, clock_.now().mono + 500ms);
+    ASSERT_TRUE(runner.submit(second));
+    while (runner.held() == 0) {
+        std::this_thread::yield();
+    }
+    clock_.advance(500ms);
+    EXPECT_EQ(second->wait().reserved.verdict, ReserveVerdict::contended);
+    EXPECT_EQ(runner.held(), 0U);
+}
+
+TEST_F(Runner, AnAbandonedReservationIsUndoneWhenItComesLate) {
+    GatedLedger gated(*ledger_);
+    LedgerRunner runner(gated, clock_);
+    const auto late = reserving(1);
+    ASSERT_TRUE(runner.submit(late));
+    gated.entered.acquire();
+    EXPECT_TRUE(late->abandon());
+    gated.go.release(100);
+    while (runner.undone() == 0) {
+        std::this_thread::yield();
+    }
+    EXPECT_FALSE(late->abandon());
+    EXPECT_EQ(ledger_->stats().running, 0U);
+    const auto next = reserving(1);
+    ASSERT_TRUE(runner.submit(next));
+    EXPECT_EQ(next->wait().reserved.verdict, ReserveVerdict::started);
+}
+
+TEST_F(Runner, AFullQueueRefusesOneMore) {
+    GatedLedger gated(*ledger_);
+    LedgerRunnerOptions options;
+    options.max_queue = 3;
+    LedgerRunner runner(gated, clock_, options);
+    ASSERT_TRUE(runner.submit(reserving(100)));
+    gated.entered.acquire();
+    for (int i = 0; i < 3; ++i) {
+        EXPECT_TRUE(runner.submit(reserving(100)));
+    }
+    EXPECT_FALSE(runner.submit(reserving(100)));
+    gated.go.release(100);
+}
+
+TEST_F(Runner, BeyondTheHeldBoundContentionIsAnsweredAtOnce) {
+    LedgerRunnerOptions options;
+    options.max_held = 1;
+    LedgerRunner runner(*ledger_, clock_, options);
+    const auto first = reserving(1);
+    ASSERT_TRUE(runner.submit(first));
+    (void)first->wait();
+    const auto held = reserving(1, clock_.now().mono + 500ms);
+    const auto beyond = reserving(1, clock_.now().mono + 500ms);
+    ASSERT_TRUE(runner.submit(held));
+    ASSERT_TRUE(runner.submit(beyond));
+    EXPECT_EQ(beyond->wait().reserved.verdict, ReserveVerdict::contended);
+    EXPECT_EQ(runner.held(), 1U);
+}
+
+}  // namespace
+}  // namespace ration
