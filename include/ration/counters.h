@@ -38,7 +38,7 @@ enum class ChargeOp : std::uint8_t {
 };
 
 struct Charge {
-    std::string_view key;          // limit identity, then the parts of the key, joined unambiguously
+    std::string_view key;  // limit identity, then the parts of the key, joined unambiguously
     std::uint16_t rule_bytes = 0;  // how many leading bytes of `key` are the limit's identity
     ChargeOp op = ChargeOp::take;
     std::uint32_t cost = 1;
@@ -53,13 +53,14 @@ struct Transaction {
     // When the numbers in `charges` came into force. A bucket last touched before that under
     // other numbers is first brought to this moment under its old numbers.
     Mono numbers_since{};
-    // Names the request for stores that keep in-flight slots as leases; equal on take and give back.
+    // Names the request for stores that keep in-flight slots as leases; equal on take and give
+    // back.
     std::uint64_t lease = 0;
 };
 
 struct Outcome {
-    // kUnavailable: the store gave no answer. kInvalidArgument: more than max_charges charges, a key
-    // longer than max_key_bytes, rule_bytes past the key, or no limit; nothing was charged.
+    // kUnavailable: the store gave no answer. kInvalidArgument: more than max_charges charges, a
+    // key longer than max_key_bytes, rule_bytes past the key, or no limit; nothing was charged.
     absl::StatusCode status = absl::StatusCode::kOk;
     bool admitted = false;
     std::uint8_t count = 0;  // levels in use, in the order of the charges

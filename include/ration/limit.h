@@ -10,6 +10,7 @@
 //   if (!limit.ok()) return limit.status();      // says which number is out of range
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 
@@ -28,14 +29,16 @@ enum class LimitKind : std::uint8_t {
 };
 
 // Bounds on the numbers; outside them a limit is refused when it is made.
-inline constexpr std::uint64_t max_amount = 1'000'000'000;          // units
-inline constexpr std::uint64_t max_per_second = 1'000'000;          // refill rate
-inline constexpr Nanos max_period = std::chrono::hours(24) * 3653;  // 10 years
-inline constexpr std::uint64_t max_sliding_amount = 100'000;        // records kept per key
+inline constexpr std::uint64_t max_amount = 1'000'000'000;                // units
+inline constexpr std::uint64_t max_per_second = 1'000'000;                // refill rate
+inline constexpr Nanos max_period = std::chrono::hours(24) * 3653;        // 10 years
+inline constexpr Nanos max_full_refill = std::chrono::hours(24) * 73050;  // 200 years
+inline constexpr std::uint64_t max_sliding_amount = 100'000;              // records kept per key
+inline constexpr std::size_t max_interned_limits = std::size_t{1} << 20;  // in one process
 
 struct Limit {
     LimitKind kind = LimitKind::token_bucket;
-    bool count_attempts = false;  // refused requests count too (windows only)
+    bool count_attempts = false;  // refused requests count too (fixed_window, sliding_counter)
     std::uint64_t amount = 0;     // units per period, or in flight; 0 admits nothing
     std::uint64_t capacity = 0;   // most units held at once; equals `amount` unless a bucket
     Nanos period{0};
@@ -50,7 +53,8 @@ struct Limit {
 [[nodiscard]] Limit sliding_counter(std::uint64_t amount, Nanos period);
 [[nodiscard]] Limit concurrency(std::uint64_t amount);
 
-// OK, or InvalidArgument saying which number is out of which range.
+// OK, or InvalidArgument saying which number is out of which range. Rates go from 1 per 10 years to
+// 1,000,000 per second, both included; an empty bucket must be full again within 200 years.
 [[nodiscard]] absl::Status validate(const Limit& limit);
 
 // "60/min", "10 per 13s, burst 40", "100 in flight": for people.
@@ -96,8 +100,8 @@ struct Level {
     Verdict verdict = Verdict::admitted;
     std::uint64_t limit = 0;      // the capacity, as told to callers
     std::uint64_t remaining = 0;  // whole units that can be had now, after this step
-    std::uint64_t used = 0;       // units in use after this step; passes `limit` where attempts count
-    Nanos wait{0};   // refused: the exact wait until this very cost fits, else 0
+    std::uint64_t used = 0;  // units in use after this step; passes `limit` where attempts count
+    Nanos wait{0};           // refused: the exact wait until this very cost fits, else 0
     Nanos next{0};   // until one more unit than `remaining` can be had; 0 when nothing is used
     Nanos reset{0};  // until the window ends (windows) or nothing is used any more (others)
 

@@ -1,0 +1,84 @@
+// One transaction on the memory counters, from its keys to its outcome.
+//
+// Lives on the stack of one `apply`; not thread-safe, holds its shards' locks while it runs.
+//
+//   TransactionRun run(tables, transaction, now);
+//   run.execute(outcome);
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+
+#include "counters/shard.h"
+#include "ration/counters.h"
+
+namespace ration {
+
+class TransactionRun {
+public:
+    TransactionRun(Tables& tables, const Transaction& transaction, Now now)
+        : tables_(tables),
+          charges_(transaction.charges),
+          since_(transaction.numbers_since),
+          now_(now) {}
+
+    void execute(Outcome& outcome);
+
+private:
+    // What is known of one key while the transaction runs. Charges on the same key share the
+    // first one's. Left uninitialised until `load`.
+    struct Work {
+        const LimitRef::Entry* numbers;  // that the use is kept under
+        Use found_use;                   // as it was
+        Use use;                         // with this transaction's steps
+        std::uint32_t shard;
+        std::uint32_t position;  // where the key was; slots may have moved since
+        std::uint32_t block;     // 0: none
+        std::uint32_t pending;   // units to record in the log
+        std::uint8_t lead;       // the first charge on the same key
+        bool found;
+        bool changed;
+        bool taken_block;  // `block` was taken from the pool for a key not yet in the table
+    };
+
+    [[nodiscard]] bool valid() const;
+    void hash_keys();
+    void lock_shards();
+    void unlock_shards();
+    void lock_overflow();
+
+    [[nodiscard]] bool load(std::size_t i);
+    [[nodiscard]] bool share(std::size_t i);
+    void read_slot(std::size_t i);
+    [[nodiscard]] bool start_key(std::size_t i);
+    [[nodiscard]] bool make_room(std::size_t i);
+    [[nodiscard]] bool take_block(std::size_t i, BlockPool::Use use);
+    [[nodiscard]] bool overflow_holds(std::size_t i);
+    [[nodiscard]] bool go_to_overflow(std::size_t i);
+    void adopt_numbers(std::size_t i);
+    void convert_blocks(std::size_t i, const LimitRef::Entry& numbers);
+
+    void judge(Outcome& outcome);
+    void charge_attempts_only(Outcome& outcome);
+    [[nodiscard]] Level step(std::size_t i);
+    [[nodiscard]] Level log_step(const Charge& charge, Work& work);
+    [[nodiscard]] Level give_back_step(const Charge& charge, Work& work);
+
+    void store();
+    void store_log(Work& work, std::uint64_t hash);
+    Slot& slot_of(Work& work, std::uint64_t hash);
+    void discard();
+
+    Tables& tables_;
+    std::span<const Charge> charges_;
+    Mono since_;
+    Now now_;
+    std::array<std::uint64_t, max_charges> hashes_;
+    std::array<Work, max_charges> works_;
+    std::array<std::uint32_t, max_charges> locked_;
+    std::uint32_t locked_count_ = 0;
+    bool overflow_locked_ = false;
+};
+
+}  // namespace ration
