@@ -31,7 +31,8 @@ struct Entity {
 
 struct Credential {
     std::string kind;
-    Entity self;  // kind "credential", id = fingerprint; its own attributes (rate_limit_per_min, ...)
+    // Kind "credential", id = fingerprint, with its own attributes (rate_limit_per_min, ...).
+    Entity self;
     // Every entity that the credential leads to, directly (workspace: ws_1) or through another
     // (that workspace's account, that account's plan), by kind; the nearest one wins.
     std::vector<std::pair<std::string, const Entity*>> entities;

@@ -1,6 +1,6 @@
 // Problem: parts are callers' text, so any separator could be forged ("a|b" + "c" and "a" + "b|c").
-// Idea: each piece stands behind its length: one byte up to 253; 0xFE and two bytes above that. 0xFF
-// in the place of a length announces the digest of everything that would have followed.
+// Idea: each piece stands behind its length: one byte up to 253; 0xFE and two bytes above that.
+// 0xFF in the place of a length announces the digest of everything that would have followed.
 #include "policy/key.h"
 
 #include <sodium.h>
@@ -61,7 +61,8 @@ std::string_view build_key(std::span<char> buffer, std::string_view rule_name,
     const std::size_t identity = framed_size(rule_name);
     std::size_t size = identity;
     for (const std::string_view part : parts) {
-        size = part.size() > max_built_key_bytes ? max_built_key_bytes + 1 : size + framed_size(part);
+        size =
+            part.size() > max_built_key_bytes ? max_built_key_bytes + 1 : size + framed_size(part);
         if (size > max_built_key_bytes) {
             break;
         }

@@ -31,6 +31,7 @@ inline constexpr std::size_t max_routes = 1024;
 inline constexpr std::size_t max_kinds = 30;  // declared kinds; with the two below, bits of a word
 inline constexpr std::size_t max_limits = 256;
 inline constexpr std::size_t max_path_parameters = 8;
+inline constexpr std::size_t max_key_parts = 8;  // of one limit
 inline constexpr std::size_t max_pattern_segments = 32;
 inline constexpr std::size_t max_pattern_bytes = 512;
 inline constexpr std::size_t max_method_bytes = 32;
@@ -39,7 +40,9 @@ inline constexpr std::size_t max_method_bytes = 32;
 inline constexpr KindIndex kind_anonymous = 0;
 inline constexpr KindIndex kind_unknown = 1;
 using KindSet = std::uint32_t;  // bit k: kind k
-[[nodiscard]] constexpr KindSet kind_bit(KindIndex kind) { return KindSet{1} << kind; }
+[[nodiscard]] constexpr KindSet kind_bit(KindIndex kind) {
+    return KindSet{1} << kind;
+}
 inline constexpr KindSet all_kinds = ~KindSet{0};
 
 // ---- routes ----
@@ -96,7 +99,7 @@ private:
 // One part of a limit's key, or where a number comes from.
 struct Selector {
     enum class Source : std::uint8_t {
-        route,       // the route's name; unmatched requests: the empty name
+        route,  // the route's name; unmatched requests: the empty name
         method,
         address,     // the caller's address, cut
         credential,  // the credential itself, by fingerprint
@@ -116,7 +119,7 @@ struct Selector {
 struct Numbers {
     std::optional<LimitRef> fixed;
     std::vector<std::pair<RouteIndex, LimitRef>> by_route;  // routes that have their own numbers
-    std::optional<Selector> attribute;  // amount (and capacity) come from here; `shape` has the rest
+    std::optional<Selector> attribute;  // amount and capacity come from here; `shape` has the rest
     Limit shape;
 };
 
@@ -161,27 +164,27 @@ struct Refusal {
     std::vector<std::pair<std::string, Template>> headers;
     Template body;
     std::string content_type = "application/json";
-    std::string type;     // what {type} stands for: the refusal's name unless the policy says else
-    std::string message;  // what {message} stands for, unless the answer has a better reason to tell
+    std::string type;  // what {type} stands for: the refusal's name unless the policy says else
+    std::string message;  // what {message} stands for, unless there is a better reason to tell
 };
 
 // The answers ration gives without a limit's refusing; each is a Refusal of the policy, in the
 // policy's error shape, and can be written out in `refusals:` under the name in parentheses.
 enum class BuiltIn : std::uint8_t {
-    bad_request,          // 400 (bad_request)
-    unauthorized,         // 401 (unauthorized)
-    forbidden,            // 403 (forbidden)
-    not_found,            // 404 (not_found)
-    request_timeout,      // 408 (request_timeout)
-    payload_too_large,    // 413 (payload_too_large)
-    headers_too_large,    // 431 (headers_too_large)
-    expectation_failed,   // 417 (expectation_failed)
-    upgrade_refused,      // 501 (upgrade_refused)
-    bad_gateway,          // 502 (bad_gateway)
-    unavailable,          // 503 (unavailable): draining or overloaded
-    store_unavailable,    // 503 (rate_limiter_unavailable): counters down, limit closed
-    gateway_timeout,      // 504 (gateway_timeout)
-    internal_error,       // 500 (internal_error)
+    bad_request,         // 400 (bad_request)
+    unauthorized,        // 401 (unauthorized)
+    forbidden,           // 403 (forbidden)
+    not_found,           // 404 (not_found)
+    request_timeout,     // 408 (request_timeout)
+    payload_too_large,   // 413 (payload_too_large)
+    headers_too_large,   // 431 (headers_too_large)
+    expectation_failed,  // 417 (expectation_failed)
+    upgrade_refused,     // 501 (upgrade_refused)
+    bad_gateway,         // 502 (bad_gateway)
+    unavailable,         // 503 (unavailable): draining or overloaded
+    store_unavailable,   // 503 (rate_limiter_unavailable): counters down, limit closed
+    gateway_timeout,     // 504 (gateway_timeout)
+    internal_error,      // 500 (internal_error)
     count,
 };
 

@@ -1,6 +1,7 @@
 // What is wrong with a file, all of it at once, each as `file:line:column: reason`.
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -22,6 +23,8 @@ struct Problem {
     [[nodiscard]] std::string text() const;  // "file:line:column: reason"
 };
 
+inline constexpr std::size_t max_problems = 100;  // of each sort; one line then says there are more
+
 class Problems {
 public:
     void error(std::string_view file, Position at, std::string reason);
@@ -34,11 +37,14 @@ public:
     [[nodiscard]] absl::Status status() const;
 
 private:
+    static void add(std::vector<Problem>& list, Problem problem);
+
     std::vector<Problem> errors_;
     std::vector<Problem> warnings_;
 };
 
-// The word of `known` that `word` was probably meant to be, or empty: for "did you mean".
+// The word of `known` that `word` was probably meant to be, or empty: for "did you mean". Fewest
+// edits win, at most a third of the word's letters (but one always); case does not matter.
 [[nodiscard]] std::string_view nearest_word(std::string_view word,
                                             const std::vector<std::string_view>& known);
 

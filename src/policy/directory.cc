@@ -1,0 +1,70 @@
+#include "policy/directory.h"
+
+#include "absl/strings/string_view.h"
+#include "policy/directory_reader.h"
+#include "policy/yaml_source.h"
+
+namespace ration {
+namespace {
+
+absl::string_view key_view(std::string_view text) {
+    return {text.data(), text.size()};
+}
+
+}  // namespace
+
+const AttributeValue* Entity::find(std::string_view name) const {
+    for (const auto& [attribute, value] : attributes) {
+        if (attribute == name) {
+            return &value;
+        }
+    }
+    return nullptr;
+}
+
+const Entity* Credential::entity(std::string_view wanted) const {
+    for (const auto& [entity_kind, reached] : entities) {
+        if (entity_kind == wanted) {
+            return reached;
+        }
+    }
+    return nullptr;
+}
+
+const Credential* Directory::find(std::string_view kind, std::string_view secret) const {
+    const auto found = credentials_.find(key_view(secret));
+    return found != credentials_.end() && found->second->kind == kind ? found->second.get()
+                                                                      : nullptr;
+}
+
+const Entity* Directory::entity(std::string_view kind, std::string_view id) const {
+    const auto of_kind = entities_.find(key_view(kind));
+    if (of_kind == entities_.end()) {
+        return nullptr;
+    }
+    const auto found = of_kind->second.find(key_view(id));
+    return found != of_kind->second.end() ? found->second.get() : nullptr;
+}
+
+std::shared_ptr<const Directory> Directory::parse(std::string_view file, std::string_view text,
+                                                  Problems& problems) {
+    const auto document = YamlDocument::parse(file, text, problems);
+    if (document == nullptr) {
+        return nullptr;
+    }
+    const std::size_t errors_before = problems.errors().size();
+    auto directory = std::make_shared<Directory>();
+    Reader reader(file, problems);
+    DirectoryReader(*directory, file, reader).read(document->root());
+    return problems.errors().size() == errors_before ? directory : nullptr;
+}
+
+std::shared_ptr<const Directory> Directory::load(const std::string& path, Problems& problems) {
+    std::string text;
+    if (!read_file(path, text, problems)) {
+        return nullptr;
+    }
+    return parse(path, text, problems);
+}
+
+}  // namespace ration

@@ -1,0 +1,94 @@
+#include "policy/problems.h"
+
+#include <algorithm>
+
+#include "absl/strings/ascii.h"
+#include "base/text.h"
+
+namespace ration {
+namespace {
+
+// Longer words are not compared: a file cannot make the reader do quadratic work.
+constexpr std::size_t max_compared_bytes = 64;
+
+// Edits (insert, delete, replace, swap of neighbours) that turn one word into the other.
+std::size_t edit_distance(std::string_view a, std::string_view b) {
+    std::vector<std::size_t> before(b.size() + 1);
+    std::vector<std::size_t> last(b.size() + 1);
+    std::vector<std::size_t> row(b.size() + 1);
+    for (std::size_t j = 0; j <= b.size(); ++j) {
+        last[j] = j;
+    }
+    for (std::size_t i = 1; i <= a.size(); ++i) {
+        row[0] = i;
+        for (std::size_t j = 1; j <= b.size(); ++j) {
+            const std::size_t replace = last[j - 1] + (a[i - 1] == b[j - 1] ? 0 : 1);
+            row[j] = std::min({last[j] + 1, row[j - 1] + 1, replace});
+            if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1]) {
+                row[j] = std::min(row[j], before[j - 2] + 1);
+            }
+        }
+        std::swap(before, last);
+        std::swap(last, row);
+    }
+    return last[b.size()];
+}
+
+}  // namespace
+
+std::string Problem::text() const {
+    if (at.line == 0) {
+        return cat(file, ": ", reason);
+    }
+    return cat(file, ":", at.line, ":", at.column, ": ", reason);
+}
+
+void Problems::add(std::vector<Problem>& list, Problem problem) {
+    if (list.size() < max_problems) {
+        list.push_back(std::move(problem));
+    } else if (list.size() == max_problems) {
+        list.push_back({std::move(problem.file), {}, "more problems follow; these come first"});
+    }
+}
+
+void Problems::error(std::string_view file, Position at, std::string reason) {
+    add(errors_, {std::string(file), at, std::move(reason)});
+}
+
+void Problems::warning(std::string_view file, Position at, std::string reason) {
+    add(warnings_, {std::string(file), at, std::move(reason)});
+}
+
+absl::Status Problems::status() const {
+    if (ok()) {
+        return absl::OkStatus();
+    }
+    std::string text;
+    for (const Problem& problem : errors_) {
+        text += cat(text.empty() ? "" : "\n", problem.text());
+    }
+    return absl::InvalidArgumentError(text);
+}
+
+std::string_view nearest_word(std::string_view word, const std::vector<std::string_view>& known) {
+    if (word.empty() || word.size() > max_compared_bytes) {
+        return {};
+    }
+    const std::string lower = absl::AsciiStrToLower(std::string(word));
+    std::size_t best = std::max<std::size_t>(1, word.size() / 3) + 1;
+    std::string_view found;
+    for (const std::string_view candidate : known) {
+        if (candidate.size() > max_compared_bytes) {
+            continue;
+        }
+        const std::size_t distance =
+            edit_distance(lower, absl::AsciiStrToLower(std::string(candidate)));
+        if (distance < best) {
+            best = distance;
+            found = candidate;
+        }
+    }
+    return found;
+}
+
+}  // namespace ration

@@ -1,0 +1,126 @@
+// What only shows when the whole policy is known: limits that can never apply, costs that never
+// fit, too many limits on one request, answers that nobody gives.
+#include <algorithm>
+
+#include "base/text.h"
+#include "policy/policy_reader.h"
+
+namespace ration {
+namespace {
+
+constexpr KindSet strangers = kind_bit(kind_anonymous) | kind_bit(kind_unknown);
+
+// Kinds whose limits are judged on a route: those it accepts, and strangers before their 401.
+KindSet judged(KindSet accepts) {
+    return accepts | strangers;
+}
+
+bool contains(const std::vector<std::string>& list, std::string_view word) {
+    return std::find(list.begin(), list.end(), word) != list.end();
+}
+
+}  // namespace
+
+void PolicyReader::check_reach() {
+    for (const LimitRule& rule : policy_.limits) {
+        check_limit_reach(rule);
+        check_never_fits(rule);
+    }
+    check_charges();
+    check_unused();
+}
+
+bool PolicyReader::methods_meet(const LimitRule& rule, RouteIndex route) const {
+    const std::vector<std::string>& methods = patterns_[route].methods;
+    return rule.methods.empty() || contains(methods, "ANY") ||
+           std::any_of(rule.methods.begin(), rule.methods.end(),
+                       [&](const std::string& method) { return contains(methods, method); });
+}
+
+void PolicyReader::check_limit_reach(const LimitRule& rule) {
+    if (rule.unmatched && policy_.forward_unmatched &&
+        (rule.kinds & judged(policy_.accepts_unmatched)) != 0) {
+        return;
+    }
+    bool route_seen = false;
+    for (std::size_t i = 0; i < policy_.routes.size(); ++i) {
+        const auto route = static_cast<RouteIndex>(i);
+        if (!rule.covers(route) || !methods_meet(rule, route)) {
+            continue;
+        }
+        route_seen = true;
+        if ((rule.kinds & judged(policy_.routes[i].accepts)) != 0) {
+            return;
+        }
+    }
+    reader_.warning(rule.at, cat("the limit '", rule.name, "' never applies: ",
+                                 route_seen ? "no route of it accepts a kind of credential of it"
+                                            : "no route with a method of it"));
+}
+
+void PolicyReader::check_never_fits(const LimitRule& rule) {
+    const auto check = [&](const LimitRef& limit, std::uint32_t cost) {
+        if (limit->capacity < cost && cost > 1) {
+            reader_.warning(rule.at, cat("the limit '", rule.name, "' always refuses: a cost of ",
+                                         cost, " is above its ", limit->capacity));
+            return true;
+        }
+        return false;
+    };
+    const auto cost_of = [&](RouteIndex route) {
+        for (const auto& [own, cost] : rule.cost.by_route) {
+            if (own == route) {
+                return cost;
+            }
+        }
+        return rule.cost.fixed;
+    };
+    for (const auto& [route, limit] : rule.numbers.by_route) {
+        if (check(limit, cost_of(route))) {
+            return;
+        }
+    }
+    if (!rule.numbers.fixed.has_value() || check(*rule.numbers.fixed, rule.cost.fixed)) {
+        return;
+    }
+    for (const auto& [route, cost] : rule.cost.by_route) {
+        if (check(*rule.numbers.fixed, cost)) {
+            return;
+        }
+    }
+}
+
+void PolicyReader::check_charges() {
+    for (std::size_t i = 0; i < policy_.routes.size(); ++i) {
+        for (std::size_t k = 0; k < policy_.kinds.size(); ++k) {
+            std::size_t charges = 0;
+            for (const LimitRule& rule : policy_.limits) {
+                const bool applies = rule.covers(static_cast<RouteIndex>(i)) &&
+                                     (rule.kinds & kind_bit(static_cast<KindIndex>(k))) != 0 &&
+                                     methods_meet(rule, static_cast<RouteIndex>(i));
+                charges += applies ? 1 : 0;
+            }
+            if (charges > max_charges) {
+                reader_.error(policy_.routes[i].at,
+                              cat(charges, " limits apply to the route '", policy_.routes[i].name,
+                                  "' with kind '", policy_.kinds[k], "'; at most ", max_charges));
+                break;
+            }
+        }
+    }
+}
+
+void PolicyReader::check_unused() {
+    refusal_used_.resize(policy_.refusals.size());
+    for (const std::uint16_t index : policy_.built_in) {
+        refusal_used_[index] = true;
+    }
+    for (std::size_t i = 0; i < policy_.refusals.size(); ++i) {
+        if (!refusal_used_[i] && refusal_at_[i].line != 0) {
+            reader_.warning(refusal_at_[i],
+                            cat("no limit refuses with '", policy_.refusals[i].name, "'"));
+        }
+    }
+}
+
+}  // namespace ration

@@ -1,0 +1,105 @@
+#include <algorithm>
+#include <array>
+
+#include "base/text.h"
+#include "policy/policy_reader.h"
+
+namespace ration {
+namespace {
+
+// Words that stand among route names elsewhere in the language.
+constexpr std::array<std::string_view, 7> reserved_route_names{"else",  "any",   "rate", "burst",
+                                                               "limit", "every", "count"};
+
+struct SplitPattern {
+    std::vector<std::string> methods;
+    std::string_view path;  // starts with '/', unless there is none
+};
+
+// "GET,POST /x": methods stand before the first slash.
+SplitPattern split_pattern(std::string_view text) {
+    const std::size_t slash = std::min(text.find('/'), text.size());
+    SplitPattern split;
+    split.path = text.substr(slash);
+    for (const std::string_view method : split_text(trim(text.substr(0, slash)), ',')) {
+        split.methods.emplace_back(trim(method));
+    }
+    return split;
+}
+
+}  // namespace
+
+void PolicyReader::read_routes(const YamlNode& node) {
+    if (!reader_.any_mapping(node, "routes")) {
+        return;
+    }
+    if (node.entries.size() > max_routes) {
+        reader_.error(node.at, cat("more than ", max_routes, " routes"));
+        return;
+    }
+    for (const YamlNode::Entry& entry : node.entries) {
+        read_route(entry);
+    }
+    for (const Route& route : policy_.routes) {
+        route_names_.push_back(route.name);
+    }
+}
+
+void PolicyReader::read_route(const YamlNode::Entry& entry) {
+    const std::string& name = entry.key->scalar;
+    if (!is_identifier(name)) {
+        reader_.error(entry.key->at, "a route's name is letters, digits, '_' and '-', at most 64");
+        return;
+    }
+    if (std::find(reserved_route_names.begin(), reserved_route_names.end(), name) !=
+        reserved_route_names.end()) {
+        reader_.error(entry.key->at,
+                      cat("'", name, "' is a word of the language; name the route otherwise"));
+        return;
+    }
+    const auto index = static_cast<RouteIndex>(policy_.routes.size());
+    policy_.routes.push_back({.name = name, .at = entry.key->at});
+    patterns_.emplace_back();
+    route_index_.emplace(name, index);
+    const YamlNode* patterns = entry.value;
+    if (patterns->is_mapping()) {
+        reader_.mapping(*patterns, route_keys);
+        patterns = patterns->find("match");
+    }
+    if (patterns != nullptr) {
+        add_patterns(*patterns, index);
+    }
+}
+
+void PolicyReader::add_patterns(const YamlNode& node, RouteIndex route) {
+    const auto patterns = reader_.words(node, "a route's pattern");
+    if (node.is_sequence() && node.items.empty()) {
+        reader_.error(node.at, "a route needs a pattern: GET /v1/things/{id}");
+    }
+    if (patterns.size() > max_patterns_per_route) {
+        reader_.error(node.at, cat("more than ", max_patterns_per_route, " patterns"));
+        return;
+    }
+    for (const YamlNode* pattern : patterns) {
+        const SplitPattern split = split_pattern(pattern->scalar);
+        for (const std::string& method : split.methods) {
+            const std::string one = cat(method, " ", split.path);
+            if (const std::string why = policy_.table.add(one, route); !why.empty()) {
+                reader_.error(pattern->at, why);
+                continue;
+            }
+            patterns_[route].methods.push_back(method);
+        }
+        note_parameters(split.path);
+    }
+}
+
+void PolicyReader::note_parameters(std::string_view path) {
+    for (const std::string_view segment : split_text(path, '/')) {
+        if (segment.size() > 2 && segment.front() == '{' && segment.back() == '}') {
+            path_parameters_.insert(std::string(segment.substr(1, segment.size() - 2)));
+        }
+    }
+}
+
+}  // namespace ration
