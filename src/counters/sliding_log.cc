@@ -114,6 +114,16 @@ void SlidingLog::remove_from(std::uint32_t units, Mono taken) {
     }
 }
 
+void SlidingLog::clear() {
+    std::uint32_t number = pool_[first_].next;
+    while (number != 0) {
+        const std::uint32_t next = pool_[number].next;
+        pool_.give(number);
+        number = next;
+    }
+    pool_[first_] = Block{};
+}
+
 void SlidingLog::release() {
     while (first_ != 0) {
         const std::uint32_t next = pool_[first_].next;

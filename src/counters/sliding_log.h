@@ -28,6 +28,8 @@ public:
     void push(Mono now, std::uint32_t units, BlockPool::Use use);
     // Takes off up to `units`: from the record of `taken` on, else from the newest ones.
     void remove(std::uint32_t units, const std::optional<Mono>& taken);
+    // Leaves one zeroed block.
+    void clear();
     // Gives all blocks back; the log is gone.
     void release();
 

@@ -17,6 +17,7 @@ namespace ration {
 namespace {
 
 constexpr std::uint32_t reclaim_budget = 1024;  // slots looked at for one newcomer at the bound
+constexpr std::uint32_t newcomer_steps = 2;     // and below it, once half full
 
 bool is_log(const LimitRef::Entry& numbers) {
     return numbers.limit.kind == LimitKind::sliding_window;
@@ -116,7 +117,7 @@ void TransactionRun::unlock_shards() {
 // False: there is room for this key nowhere.
 bool TransactionRun::load(std::size_t i) {
     Work& work = works_[i];
-    work.found = work.changed = work.taken_block = false;
+    work.found = work.changed = work.inserted = work.lowered = work.taken_block = false;
     work.block = work.pending = 0;
     work.numbers = &charges_[i].limit.entry();
     work.lead = static_cast<std::uint8_t>(i);
@@ -168,21 +169,30 @@ bool TransactionRun::start_key(std::size_t i) {
         if (overflow_holds(i)) {
             return go_to_overflow(i);
         }
-        if (gives) {
+        if (gives && !will_take(i)) {
             return true;
         }
     }
-    if (charge.cost == 0) {
+    // A look at a key finds what a take would: the overflow bucket where there is no room.
+    const bool takes = will_take(i);
+    if (!takes && charge.cost == 0) {
         return true;
     }
-    if (!make_room(i)) {
-        return go_to_overflow(i);
-    }
-    if (charge.op == ChargeOp::take && needs_block(charge.limit.entry()) &&
-        !take_block(i, BlockPool::Use::ordinary)) {
+    if (!make_room(i) ||
+        (takes && needs_block(charge.limit.entry()) && !take_block(i, BlockPool::Use::ordinary))) {
         return go_to_overflow(i);
     }
     return true;
+}
+
+// Whether this or a later charge takes from the same key.
+bool TransactionRun::will_take(std::size_t i) const {
+    for (std::size_t j = i; j < charges_.size(); ++j) {
+        if (hashes_[j] == hashes_[i] && charges_[j].op == ChargeOp::take && charges_[j].cost != 0) {
+            return true;
+        }
+    }
+    return false;
 }
 
 bool TransactionRun::make_room(std::size_t i) {
@@ -272,44 +282,50 @@ void TransactionRun::adopt_numbers(std::size_t i) {
     work.numbers = &numbers;
 }
 
+// When the new numbers took over a use: for buckets and logs not before it was last written.
+Now TransactionRun::moment_of_change(const Work& work) const {
+    const bool on_mono =
+        work.numbers->limit.kind == LimitKind::token_bucket || is_log(*work.numbers);
+    return change_moment(now_, since_, on_mono ? Mono(Nanos(work.use.as_of)) : Mono::min());
+}
+
+std::uint32_t TransactionRun::units_at(Work& work, Now at) {
+    if (is_in_flight(*work.numbers)) {
+        return 0;
+    }
+    if (!is_log(*work.numbers)) {
+        return units_in_use(*work.numbers, work.use, at);
+    }
+    SlidingLog log(tables_.pool, work.block);
+    log.expire(at.mono, work.numbers->limit.period);
+    work.block = log.first();
+    return static_cast<std::uint32_t>(log.units());
+}
+
 // Logs and sliding counters are converted in the table at once: it changes what the use is kept
 // under, not what it is. When no block is to be had the old numbers go on.
 void TransactionRun::convert_blocks(std::size_t i, const LimitRef::Entry& numbers) {
     Work& work = works_[i];
-    const LimitRef::Entry& old_numbers = *work.numbers;
-    const bool new_log = is_log(numbers);
-    std::uint32_t units = 0;
-    Now at = change_moment(now_, since_, Mono(Nanos(work.use.as_of)));
-    if (is_log(old_numbers)) {
-        SlidingLog log(tables_.pool, work.block);
-        log.expire(change_moment(now_, since_, Mono::min()).mono, old_numbers.limit.period);
-        units = static_cast<std::uint32_t>(log.units());
-        work.block = log.first();
-    } else if (!new_log) {
-        work.use = carry(old_numbers, work.use, numbers, now_, since_);
-    } else {
-        at = old_numbers.limit.kind == LimitKind::token_bucket
-                 ? at
-                 : change_moment(now_, since_, Mono::min());
-        units = is_in_flight(old_numbers) ? 0 : units_in_use(old_numbers, work.use, at);
+    if (is_log(*work.numbers) && is_log(numbers)) {
+        return relabel_log(i, numbers);
     }
-    if (work.block == 0 && !take_block(i, BlockPool::Use::reserve)) {
+    if (needs_block(numbers) && work.block == 0 && !take_block(i, BlockPool::Use::reserve)) {
         return;
     }
     work.taken_block = false;
-    Slot& slot = slot_of(work, hashes_[i]);
-    if (is_log(old_numbers) != new_log) {
-        if (is_log(old_numbers)) {
-            SlidingLog(tables_.pool, work.block).release();
-            work.block = needs_block(numbers) ? tables_.pool.take(BlockPool::Use::reserve) : 0;
-            work.use = use_of(numbers, units, at);
-        } else {
-            tables_.pool[work.block] = Block{};
-            if (units != 0) {
-                SlidingLog(tables_.pool, work.block).push(at.mono, units, BlockPool::Use::reserve);
-            }
-            work.use = {.as_of = at.mono.time_since_epoch().count()};
+    const Now at = moment_of_change(work);
+    const std::uint32_t units = units_at(work, at);
+    if (is_log(numbers)) {
+        tables_.pool[work.block] = Block{};
+        if (units != 0) {
+            SlidingLog(tables_.pool, work.block).push(at.mono, units, BlockPool::Use::reserve);
         }
+        work.use = {.as_of = at.mono.time_since_epoch().count()};
+    } else if (is_log(*work.numbers)) {
+        SlidingLog(tables_.pool, work.block).clear();
+        work.use = use_of(numbers, units, at);
+    } else {
+        work.use = carry(*work.numbers, work.use, numbers, now_, since_);
     }
     if (!needs_block(numbers) && work.block != 0) {
         tables_.pool.give(work.block);
@@ -317,12 +333,18 @@ void TransactionRun::convert_blocks(std::size_t i, const LimitRef::Entry& number
     }
     work.numbers = &numbers;
     work.found_use = work.use;
-    slot.limit = numbers.id;
-    slot.as_of = work.use.as_of;
-    slot.used = needs_block(numbers) ? work.block : work.use.used;
-    if (numbers.limit.kind == LimitKind::sliding_counter) {
-        tables_.pool[work.block].units = {work.use.used, work.use.before};
-    }
+    store_use(work, hashes_[i]);
+    tables_.shards[work.shard].hope();
+}
+
+// The records stay; those that had left under the old numbers do not come back.
+void TransactionRun::relabel_log(std::size_t i, const LimitRef::Entry& numbers) {
+    Work& work = works_[i];
+    SlidingLog log(tables_.pool, work.block);
+    log.expire(change_moment(now_, since_, Mono::min()).mono, work.numbers->limit.period);
+    work.block = log.first();
+    work.numbers = &numbers;
+    store_use(work, hashes_[i]);
     tables_.shards[work.shard].hope();
 }
 
@@ -428,14 +450,19 @@ Level TransactionRun::log_step(const Charge& charge, Work& work) {
 Level TransactionRun::give_back_step(const Charge& charge, Work& work) {
     const bool same_sort = is_in_flight(*work.numbers) == is_in_flight(charge.limit.entry());
     const std::uint32_t cost = same_sort ? charge.cost : 0;
+    work.lowered = true;
     if (!is_log(*work.numbers)) {
         work.changed = work.changed || cost != 0;
         return give_back(*work.numbers, work.use, cost, now_, charge.taken);
     }
     if (work.block != 0) {
+        const Nanos period = work.numbers->limit.period;
         SlidingLog log(tables_.pool, work.block);
-        log.expire(now_.mono, work.numbers->limit.period);
-        log.remove(cost, charge.taken ? std::optional<Mono>(charge.taken->mono) : std::nullopt);
+        log.expire(now_.mono, period);
+        // Units that have left the span by themselves are not returned a second time.
+        if (!charge.taken || now_.mono - charge.taken->mono < period) {
+            log.remove(cost, charge.taken ? std::optional(charge.taken->mono) : std::nullopt);
+        }
         work.block = log.first();
         work.changed = true;
     }
@@ -452,7 +479,7 @@ Slot& TransactionRun::slot_of(Work& work, std::uint64_t hash) {
     if (!table.holds(work.position, hash)) {
         work.position = table.seek(hash);
         if (!table.holds(work.position, hash)) {
-            work.found = true;
+            work.found = work.inserted = true;
             return table.insert(work.position, hash);
         }
     }
@@ -465,61 +492,69 @@ void TransactionRun::store() {
         if (work.lead != i || (!work.changed && work.pending == 0)) {
             continue;
         }
-        Shard& shard = tables_.shards[work.shard];
+        if (work.lowered) {
+            tables_.shards[work.shard].hope();
+        }
         if (is_log(*work.numbers)) {
             store_log(work, hashes_[i]);
-            continue;
-        }
-        const bool unused = work.use.used == 0 && work.use.before == 0;
-        if (unused && !work.found) {
-            continue;
-        }
-        Slot& slot = slot_of(work, hashes_[i]);
-        slot.limit = work.numbers->id;
-        slot.as_of = work.use.as_of;
-        if (work.block != 0) {
-            slot.used = work.block;
-            tables_.pool[work.block].units = {work.use.used, work.use.before};
-            work.taken_block = false;
-        } else {
-            slot.used = work.use.used;
-        }
-        if (charges_[i].op == ChargeOp::give_back) {
-            shard.hope();
-        }
-        if (unused) {
-            drop(shard, work.position, tables_.pool);
+        } else if (work.use.used != 0 || work.use.before != 0) {
+            store_use(work, hashes_[i]);
+        } else if (work.found) {
+            slot_of(work, hashes_[i]);
+            drop(tables_.shards[work.shard], work.position, tables_.pool);
         }
     }
     discard();
 }
 
+void TransactionRun::store_use(Work& work, std::uint64_t hash) {
+    Slot& slot = slot_of(work, hash);
+    if (slot.limit != work.numbers->id) {
+        tables_.shards[work.shard].hope();
+        slot.limit = work.numbers->id;
+    }
+    slot.as_of = work.use.as_of;
+    slot.used = work.block != 0 ? work.block : work.use.used;
+    if (work.numbers->limit.kind == LimitKind::sliding_counter) {
+        tables_.pool[work.block].units = {work.use.used, work.use.before};
+    }
+    work.taken_block = false;
+}
+
 void TransactionRun::store_log(Work& work, std::uint64_t hash) {
+    if (work.block == 0) {
+        return;
+    }
     SlidingLog log(tables_.pool, work.block);
     if (work.pending != 0) {
         const bool overflow = work.shard == tables_.shard_count;
         log.push(now_.mono, work.pending,
                  overflow ? BlockPool::Use::reserve : BlockPool::Use::ordinary);
     }
-    Slot& slot = slot_of(work, hash);
-    slot.limit = work.numbers->id;
-    slot.used = log.first();
-    work.taken_block = false;
+    work.block = log.first();
+    if (log.units() != 0) {
+        work.use.as_of = log.newest().time_since_epoch().count();
+    }
+    store_use(work, hash);
     if (log.units() == 0) {
         drop(tables_.shards[work.shard], work.position, tables_.pool);
-        return;
     }
-    slot.as_of = log.newest().time_since_epoch().count();
 }
 
-// Gives back the blocks of keys that did not come into the table after all, and lets the hand take
-// its two steps where a newcomer did.
+// Gives back the blocks of keys that did not come into the table after all, and moves the hand on
+// where a newcomer did: keys that carry nothing leave as others come.
 void TransactionRun::discard() {
     for (std::size_t i = 0; i < charges_.size(); ++i) {
         Work& work = works_[i];
         if (work.taken_block) {
             tables_.pool.give(work.block);
             work.taken_block = false;
+        }
+        if (work.inserted) {
+            Shard& shard = tables_.shards[work.shard];
+            if (shard.table.keys() > shard.table.max_keys() / 2) {
+                reclaim(shard, tables_.pool, now_, newcomer_steps, {});
+            }
         }
     }
 }

@@ -39,6 +39,8 @@ private:
         std::uint8_t lead;       // the first charge on the same key
         bool found;
         bool changed;
+        bool inserted;
+        bool lowered;      // units were given back
         bool taken_block;  // `block` was taken from the pool for a key not yet in the table
     };
 
@@ -52,12 +54,16 @@ private:
     [[nodiscard]] bool share(std::size_t i);
     void read_slot(std::size_t i);
     [[nodiscard]] bool start_key(std::size_t i);
+    [[nodiscard]] bool will_take(std::size_t i) const;
     [[nodiscard]] bool make_room(std::size_t i);
     [[nodiscard]] bool take_block(std::size_t i, BlockPool::Use use);
     [[nodiscard]] bool overflow_holds(std::size_t i);
     [[nodiscard]] bool go_to_overflow(std::size_t i);
     void adopt_numbers(std::size_t i);
     void convert_blocks(std::size_t i, const LimitRef::Entry& numbers);
+    void relabel_log(std::size_t i, const LimitRef::Entry& numbers);
+    [[nodiscard]] Now moment_of_change(const Work& work) const;
+    [[nodiscard]] std::uint32_t units_at(Work& work, Now at);
 
     void judge(Outcome& outcome);
     void charge_attempts_only(Outcome& outcome);
@@ -68,6 +74,7 @@ private:
     void store();
     void store_log(Work& work, std::uint64_t hash);
     Slot& slot_of(Work& work, std::uint64_t hash);
+    void store_use(Work& work, std::uint64_t hash);
     void discard();
 
     Tables& tables_;
