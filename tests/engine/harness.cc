@@ -12,7 +12,9 @@
 namespace ration::testing {
 namespace {
 
-const char* no_environment(const char*) { return nullptr; }
+const char* no_environment(const char*) {
+    return nullptr;
+}
 
 void insist(const Problems& problems) {
     if (!problems.ok()) {
@@ -124,14 +126,16 @@ World::World(std::string_view policy, std::string_view directory, WorldOptions o
       local_(options.with_local ? memory_counters() : nullptr),
       faulty_(std::make_unique<FaultyCounters>(*memory_)),
       environment_(options.environment) {
-    engine_ = std::make_unique<Engine>(
-        *faulty_,
-        Snapshot::prepare(read_policy(policy, environment_), read_directory(directory),
-                          options.start.mono),
-        local_.get(), options.replicas);
+    engine_ =
+        std::make_unique<Engine>(*faulty_,
+                                 Snapshot::prepare(read_policy(policy, environment_),
+                                                   read_directory(directory), options.start.mono),
+                                 local_.get(), options.replicas);
 }
 
-std::string World::next_id() { return "req-" + std::to_string(++sent_); }
+std::string World::next_id() {
+    return "req-" + std::to_string(++sent_);
+}
 
 std::unique_ptr<Flight> World::begin(const Ask& ask) {
     return std::make_unique<Flight>(*engine_, ask, next_id(), clock.now());

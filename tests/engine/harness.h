@@ -33,19 +33,19 @@ using Fields = std::vector<std::pair<std::string, std::string>>;
 struct Ask {
     std::string method = "GET";
     std::string path = "/";
-    std::string bearer;                // Authorization: Bearer <this>, unless empty
+    std::string bearer = "";           // Authorization: Bearer <this>, unless empty
     std::string peer = "203.0.113.7";  // "unix": a Unix socket
-    Fields headers;
+    Fields headers = {};
 };
 
 // How it came out: ration's own answer, or what an admitted request's answer gets added.
 struct Reply {
     bool admitted = false;
     int status = 0;
-    Fields headers;
-    std::string body;
-    std::string rule;  // the binding rule's name, empty: none
-    Decision decision;
+    Fields headers = {};
+    std::string body = "";
+    std::string rule = "";  // the binding rule's name, empty: none
+    Decision decision = {};
 
     // The value of that field, "" when absent; fails the test when it occurs twice.
     [[nodiscard]] std::string header(std::string_view name) const;
