@@ -180,7 +180,7 @@ absl::Status take_authority(std::string_view& target, std::string_view& authorit
             continue;
         }
         target.remove_prefix(scheme.size());
-        const std::size_t end = std::min(target.find_first_of("/?#\\"), target.size());
+        const std::size_t end = std::min(target.find_first_of("/?"), target.size());
         authority = target.substr(0, end);
         target.remove_prefix(end);
         return authority_fits(authority) ? absl::OkStatus() : refused("an unreadable authority");
