@@ -88,24 +88,24 @@ std::string literal_text(std::string_view segment, std::string& error) {
         error = cat("'", segment, "': a segment is a literal, '{name}' or, as the last, '**'");
         return {};
     }
-    std::string decoded(segment.size(), '\0');
-    decoded.resize(percent_decoded(segment, decoded).size());
-    std::string spelled;  // as a client would have to send it
-    for (const char c : decoded) {
-        const auto byte = static_cast<unsigned char>(c);
+    std::string spelled = "/";  // as a client has to send it
+    for (const char c : segment) {
         constexpr std::string_view digits = "0123456789ABCDEF";
-        if (byte < 0x80 && c != '%') {
+        const auto byte = static_cast<unsigned char>(c);
+        if (byte < 0x80) {
             spelled += c;
         } else {
             spelled += {'%', digits[byte >> 4], digits[byte & 15]};
         }
     }
-    std::vector<char> buffer(3 * spelled.size() + 1);
-    const auto normal = normal_target(cat("/", spelled), buffer);
+    std::vector<char> buffer(3 * spelled.size());
+    const auto normal = normal_target(spelled, buffer);
     if (!normal.ok() || normal->path == "/" || normal->has_query) {
         error = cat("'", segment, "' can never stand in a path that is let in");
         return {};
     }
+    std::string decoded(segment.size(), '\0');
+    decoded.resize(percent_decoded(segment, decoded).size());
     return decoded;
 }
 
