@@ -1,0 +1,89 @@
+#include <iostream>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "CLI/CLI.hpp"
+#include "base/text.h"
+#include "cli/commands.h"
+#include "cli/print_problems.h"
+#include "policy/check.h"
+#include "policy/yaml_source.h"
+#include "workbench/rules_loader.h"
+
+namespace ration {
+
+namespace {
+
+struct CheckArguments {
+    std::vector<std::string> files;
+    std::string directory;
+};
+
+// A file with `entities:` or `credentials:` at its top and no `policy:` is a directory.
+bool is_directory_file(const YamlNode& root) {
+    return root.find("policy") == nullptr &&
+           (root.find("entities") != nullptr || root.find("credentials") != nullptr);
+}
+
+// The directory the policies are looked at with: the one asked for, else one among the files.
+std::shared_ptr<const Directory> check_directories(const CheckArguments& arguments,
+                                                   std::vector<std::string>& policies,
+                                                   Problems& problems) {
+    std::shared_ptr<const Directory> directory;
+    if (!arguments.directory.empty()) {
+        directory = Directory::load(arguments.directory, problems);
+    }
+    for (const std::string& path : arguments.files) {
+        std::string text;
+        if (!read_file(path, text, problems)) {
+            continue;
+        }
+        const auto document = YamlDocument::parse(path, text, problems);
+        if (document == nullptr) {
+            continue;
+        }
+        if (!is_directory_file(document->root())) {
+            policies.push_back(path);
+            continue;
+        }
+        auto loaded = Directory::parse(path, text, problems);
+        if (directory == nullptr) {
+            directory = std::move(loaded);
+        }
+    }
+    return directory;
+}
+
+int run_check(const CheckArguments& arguments) {
+    Problems problems;
+    std::vector<std::string> policies;
+    const auto directory = check_directories(arguments, policies, problems);
+    for (const std::string& path : policies) {
+        if (const auto policy = Policy::load(path, process_environment, problems)) {
+            check(*policy, directory.get(), problems);
+        }
+    }
+    print_problems(problems);
+    if (!problems.ok()) {
+        return 1;
+    }
+    const std::size_t warnings = problems.warnings().size();
+    std::cout << (warnings == 0 ? std::string("good") : cat("good, ", warnings, " warnings"))
+              << '\n';
+    return 0;
+}
+
+}  // namespace
+
+void add_check_command(CLI::App& app, int& exit_code) {
+    CLI::App* command = app.add_subcommand(
+        "check", "Say what is wrong with policies and directories, and what is worth a look");
+    auto arguments = std::make_shared<CheckArguments>();
+    command->add_option("FILE", arguments->files, "Policy and directory files")->required();
+    command->add_option("--directory", arguments->directory,
+                        "The directory that the policies are checked with");
+    command->callback([arguments, &exit_code] { exit_code = run_check(*arguments); });
+}
+
+}  // namespace ration

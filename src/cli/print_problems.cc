@@ -1,0 +1,19 @@
+#include "cli/print_problems.h"
+
+#include <iostream>
+
+#include "base/text.h"
+
+namespace ration {
+
+void print_problems(const Problems& problems) {
+    for (const Problem& problem : problems.errors()) {
+        std::cerr << problem.text() << '\n';
+    }
+    for (const Problem& problem : problems.warnings()) {
+        std::cerr << Problem{problem.file, problem.at, cat("warning: ", problem.reason)}.text()
+                  << '\n';
+    }
+}
+
+}  // namespace ration

@@ -1,0 +1,33 @@
+// What a gateway does to a request and its answer around the engine, without sockets: limits on the
+// request's head, fields for the upstream, fields of the final answer.
+//
+// Pure; thread rule: const arguments only. The sizes are the gateway's defaults.
+#pragma once
+
+#include <optional>
+
+#include "engine/engine.h"
+#include "workbench/message.h"
+
+namespace ration {
+
+// The answer to a request that the gateway turns away before the engine sees it (head or body too
+// large, an upgrade, an unknown expectation); nullopt when it goes on.
+[[nodiscard]] std::optional<Answer> gateway_refusal(const Policy& policy,
+                                                    const RequestView& request,
+                                                    std::size_t body_bytes);
+
+// A whole answer made by ration becomes the final one; HEAD gets no body.
+void put_answer(Answer made, std::string_view method, ServiceAnswer& out);
+
+// The upstream's answer becomes the final one, with the engine's fields.
+void put_upstream_answer(const Engine& engine, const Exchange& exchange,
+                         const ScriptedAnswer& upstream, ServiceAnswer& out);
+
+// What goes to the upstream: the normal path, the client's end-to-end fields, who the caller is.
+[[nodiscard]] ForwardedRequest forwarded_request(const Engine& engine, const Exchange& exchange);
+
+// Fields that concern one connection only (RFC 9110 7.6.1), whatever the peer sent.
+[[nodiscard]] bool is_hop_by_hop(std::string_view name);
+
+}  // namespace ration
