@@ -1,0 +1,121 @@
+#include "server/access_log/json_text.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <chrono>
+
+#include "base/utf8.h"
+#include "wire/decimal.h"
+
+namespace ration {
+
+namespace {
+
+constexpr std::string_view hex = "0123456789abcdef";
+
+void append_escape(std::string& out, unsigned char byte) {
+    out += "\\u00";
+    out += hex[byte >> 4U];
+    out += hex[byte & 15U];
+}
+
+void append_ascii(std::string& out, char c) {
+    switch (c) {
+        case '"':
+            out += "\\\"";
+            return;
+        case '\\':
+            out += "\\\\";
+            return;
+        case '\n':
+            out += "\\n";
+            return;
+        case '\r':
+            out += "\\r";
+            return;
+        case '\t':
+            out += "\\t";
+            return;
+        default:
+            break;
+    }
+    const auto byte = static_cast<unsigned char>(c);
+    if (byte < 0x20U || byte == 0x7fU) {
+        append_escape(out, byte);
+    } else {
+        out += c;
+    }
+}
+
+// `digits` decimal places, at least; zero-padded.
+void append_padded(std::string& out, std::uint64_t value, int digits) {
+    std::array<char, 20> text{};
+    const auto end = std::to_chars(text.data(), text.data() + text.size(), value).ptr;
+    const auto length = static_cast<int>(end - text.data());
+    out.append(static_cast<std::size_t>(digits > length ? digits - length : 0), '0');
+    out.append(text.data(), end);
+}
+
+}  // namespace
+
+void append_json_string(std::string& out, std::string_view text, std::size_t most) {
+    out += '"';
+    std::size_t i = 0;
+    while (i < text.size() && i < most) {
+        if (static_cast<unsigned char>(text[i]) < 0x80U) {
+            append_ascii(out, text[i++]);
+            continue;
+        }
+        const std::size_t length = utf8_length(text.substr(i));
+        if (length == 0) {
+            append_escape(out, static_cast<unsigned char>(text[i++]));
+        } else {
+            out += text.substr(i, length);
+            i += length;
+        }
+    }
+    if (i < text.size()) {
+        out += "...";
+    }
+    out += '"';
+}
+
+void append_json_number(std::string& out, std::int64_t value) {
+    std::array<char, 24> text{};
+    out.append(text.data(), std::to_chars(text.data(), text.data() + text.size(), value).ptr);
+}
+
+void append_json_seconds(std::string& out, Nanos value) {
+    std::array<char, max_decimal_bytes> text{};
+    out += decimal_seconds(value, text);
+}
+
+void append_json_millis(std::string& out, Nanos value) {
+    constexpr Nanos most = Nanos::max() / 1000;
+    append_json_seconds(out, std::clamp(value, -most, most) * 1000);
+}
+
+void append_json_time(std::string& out, Wall at) {
+    const auto day = std::chrono::floor<std::chrono::days>(at);
+    const std::chrono::year_month_day date(day);
+    const auto millis =
+        static_cast<std::uint64_t>(std::chrono::floor<std::chrono::milliseconds>(at - day).count());
+    out += '"';
+    append_padded(out, static_cast<std::uint64_t>(static_cast<int>(date.year())), 4);
+    out += '-';
+    append_padded(out, static_cast<unsigned>(date.month()), 2);
+    out += '-';
+    append_padded(out, static_cast<unsigned>(date.day()), 2);
+    out += 'T';
+    append_padded(out, millis / 3'600'000, 2);
+    out += ':';
+    append_padded(out, millis / 60'000 % 60, 2);
+    out += ':';
+    append_padded(out, millis / 1000 % 60, 2);
+    out += '.';
+    append_padded(out, millis % 1000, 3);
+    out += "Z\"";
+}
+
+}  // namespace ration

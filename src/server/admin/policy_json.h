@@ -1,0 +1,13 @@
+// /v1/policy: the rules in force, for people and tools. Holds no secret: credentials are counted,
+// not listed, and no attribute of the directory is shown.
+#pragma once
+
+#include <nlohmann/json.hpp>
+
+#include "server/reload/reloader.h"
+
+namespace ration {
+
+[[nodiscard]] nlohmann::ordered_json policy_json(const InForce& in_force);
+
+}  // namespace ration

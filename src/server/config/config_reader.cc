@@ -1,0 +1,108 @@
+#include "server/config/config_reader.h"
+
+#include <algorithm>
+#include <filesystem>
+
+#include "base/text.h"
+#include "policy/rate.h"
+#include "server/config/units.h"
+
+namespace ration {
+
+namespace {
+
+constexpr std::size_t max_text_bytes = 4096;
+
+}  // namespace
+
+std::string ConfigFile::path(std::string_view written) const {
+    const std::filesystem::path relative(written);
+    return relative.is_absolute() ? std::string(written)
+                                  : (std::filesystem::path(folder) / relative).string();
+}
+
+ConfigReader::ConfigReader(ConfigFile& file, const YamlNode& node, std::string what)
+    : file_(file), node_(node), what_(std::move(what)) {
+    file_.reader.any_mapping(node, what_);
+}
+
+const YamlNode* ConfigReader::find(std::string_view key) {
+    known_.push_back(key);
+    return node_.find(key);
+}
+
+const YamlNode* ConfigReader::text(std::string_view key, std::string& value) {
+    const YamlNode* found = find(key);
+    if (found == nullptr) {
+        return nullptr;
+    }
+    const auto read = file_.reader.text(*found, key);
+    if (!read.has_value()) {
+        return nullptr;
+    }
+    if (read->empty() || read->size() > max_text_bytes) {
+        error(*found, read->empty() ? cat(key, " is empty")
+                                    : cat(key, " is longer than ", max_text_bytes, " bytes"));
+        return nullptr;
+    }
+    value = *read;
+    return found;
+}
+
+const YamlNode* ConfigReader::path(std::string_view key, std::string& value) {
+    std::string written;
+    const YamlNode* found = text(key, written);
+    if (found != nullptr) {
+        value = file_.path(written);
+    }
+    return found;
+}
+
+void ConfigReader::flag(std::string_view key, bool& value) {
+    if (const YamlNode* found = find(key)) {
+        value = file_.reader.boolean(*found, key).value_or(value);
+    }
+}
+
+void ConfigReader::duration(std::string_view key, Nanos& value, Bounds<Nanos> bounds) {
+    std::string written;
+    const YamlNode* found = text(key, written);
+    if (found == nullptr) {
+        return;
+    }
+    Nanos read{0};
+    if (const auto problem = parse_period(written, read)) {
+        error(*found, cat(key, " is a duration like 15s or 500ms: ", problem->reason));
+    } else if (read < bounds.least || read > bounds.most) {
+        error(*found, cat(key, " is from ", duration_text(bounds.least), " to ",
+                          duration_text(bounds.most), ", not '", written, "'"));
+    } else {
+        value = read;
+    }
+}
+
+std::optional<std::uint64_t> ConfigReader::read_size(std::string_view key,
+                                                     Bounds<std::uint64_t> bounds) {
+    std::string written;
+    const YamlNode* found = text(key, written);
+    if (found == nullptr) {
+        return std::nullopt;
+    }
+    const auto read = parse_size(written);
+    if (!read.has_value() || *read < bounds.least || *read > bounds.most) {
+        error(*found, cat(key, " is a size from ", size_text(bounds.least), " to ",
+                          size_text(bounds.most), ", like 64KiB, not '", written, "'"));
+        return std::nullopt;
+    }
+    return read;
+}
+
+void ConfigReader::finish() {
+    for (const YamlNode::Entry& entry : node_.entries) {
+        if (std::find(known_.begin(), known_.end(), entry.key->scalar) == known_.end()) {
+            file_.reader.unknown(entry.key->at, cat("key of ", what_), entry.key->scalar, known_);
+        }
+    }
+}
+
+}  // namespace ration

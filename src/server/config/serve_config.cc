@@ -1,0 +1,349 @@
+// serve.yaml, section by section. Each section reads into the options it is about; what is absent
+// keeps the default written there, so the defaults have one home and an empty section is legal.
+#include "server/config/serve_config.h"
+
+#include <unistd.h>
+
+#include <filesystem>
+
+#include "absl/strings/ascii.h"
+#include "base/text.h"
+#include "server/config/address_text.h"
+#include "server/config/config_reader.h"
+
+namespace ration {
+
+namespace {
+
+using std::chrono::hours;
+using std::chrono::milliseconds;
+
+constexpr std::uint64_t kib = 1ULL << 10;
+constexpr std::uint64_t mib = 1ULL << 20;
+constexpr std::uint64_t gib = 1ULL << 30;
+constexpr Bounds<Nanos> wait_bounds{milliseconds(10), hours(1)};
+constexpr std::size_t max_server_name = 64;
+
+bool is_visible_ascii(std::string_view text) {
+    for (const char c : text) {
+        if (!absl::ascii_isgraph(static_cast<unsigned char>(c))) {
+            return false;
+        }
+    }
+    return true;
+}
+
+// A path that has to name a readable file.
+void readable(ConfigReader& reader, std::string_view key, std::string& value) {
+    if (const YamlNode* node = reader.path(key, value)) {
+        if (::access(value.c_str(), R_OK) != 0) {
+            reader.error(*node, cat(key, " '", value, "' cannot be read"));
+        }
+    }
+}
+
+// ---- listeners ----
+
+void listener_address(ConfigReader& reader, const YamlNode& node, std::string_view text,
+                      ListenerOptions& listener) {
+    if (text.starts_with("unix:")) {
+        listener.address = cat("unix:", reader.file().path(text.substr(5)));
+        return;
+    }
+    const auto endpoint = parse_endpoint(text);
+    if (!endpoint.ok()) {
+        reader.error(node, std::string(endpoint.status().message()));
+        return;
+    }
+    if (!IpAddress::parse(endpoint->host).has_value()) {
+        reader.error(node, cat("listen on an address, not on the name '", endpoint->host, "'"));
+        return;
+    }
+    listener.address = endpoint->host;
+    listener.port = endpoint->port;
+}
+
+void read_listener(ConfigReader& outer, const YamlNode& node, ListenerOptions& listener) {
+    if (node.is_scalar()) {
+        listener_address(outer, node, node.scalar, listener);
+        return;
+    }
+    ConfigReader reader(outer.file(), node, "a listener");
+    std::string text;
+    if (const YamlNode* address = reader.text("address", text)) {
+        listener_address(reader, *address, text, listener);
+    } else if (node.is_mapping() && node.find("address") == nullptr) {
+        reader.error(node, "a listener needs an 'address' (HOST:PORT)");
+    }
+    if (const YamlNode* tls = reader.find("tls")) {
+        ConfigReader files(outer.file(), *tls, "tls");
+        listener.tls.emplace();
+        readable(files, "certificate", listener.tls->certificate_file);
+        readable(files, "key", listener.tls->key_file);
+        if (tls->is_mapping() &&
+            (tls->find("certificate") == nullptr || tls->find("key") == nullptr)) {
+            reader.error(*tls, "tls needs 'certificate' and 'key'");
+        }
+        files.finish();
+    }
+    reader.finish();
+}
+
+void read_listeners(ConfigReader& top, ServeConfig& config) {
+    const YamlNode* node = top.find("listeners");
+    if (node == nullptr) {
+        config.gateway.listeners.push_back({.address = "127.0.0.1", .port = 8080, .tls = {}});
+        return;
+    }
+    const auto items = Reader::items(*node);
+    if (items.empty() || items.size() > max_listeners) {
+        top.error(*node, cat("listeners are 1 to ", max_listeners, ", not ", items.size()));
+        return;
+    }
+    for (const YamlNode* item : items) {
+        read_listener(top, *item, config.gateway.listeners.emplace_back());
+    }
+}
+
+// ---- upstream ----
+
+void upstream_url(ConfigReader& reader, const YamlNode& node, std::string_view text,
+                  UpstreamOptions& upstream) {
+    const auto url = parse_upstream_url(text);
+    if (!url.ok()) {
+        reader.error(node, std::string(url.status().message()));
+        return;
+    }
+    upstream.host = url->endpoint.host;
+    upstream.port = url->endpoint.port;
+    upstream.tls = url->tls;
+}
+
+void upstream_settings(ConfigReader& reader, UpstreamOptions& upstream) {
+    readable(reader, "ca", upstream.ca_file);
+    reader.flag("verify", upstream.verify);
+    for (const char* key : {"ca", "verify"}) {
+        const YamlNode* node = reader.node().find(key);
+        if (node != nullptr && !upstream.tls && upstream.port != 0) {
+            reader.error(*node, cat(key, " is for https, and the url is http"));
+        }
+    }
+    if (const YamlNode* node = reader.text("host", upstream.host_header)) {
+        if (!is_visible_ascii(upstream.host_header)) {
+            reader.error(*node, "host is what the upstream sees as Host: visible ASCII only");
+        }
+    }
+    reader.number("connections", upstream.max_connections, {1, 65'536});
+    reader.number("idle_connections", upstream.max_idle, {0, 65'536});
+    reader.number("waiting", upstream.max_waiting, {0, 1'000'000});
+    if (const YamlNode* node = reader.find("timeouts")) {
+        ConfigReader timeouts(reader.file(), *node, "timeouts");
+        timeouts.duration("connect", upstream.connect_timeout, wait_bounds);
+        timeouts.duration("answer", upstream.answer_timeout, wait_bounds);
+        timeouts.duration("idle", upstream.idle_timeout, wait_bounds);
+        timeouts.finish();
+    }
+}
+
+void read_upstream(ConfigReader& top, ServeConfig& config) {
+    const YamlNode* node = top.find("upstream");
+    UpstreamOptions& upstream = config.gateway.upstream;
+    if (node == nullptr) {
+        top.error(top.node(), "an 'upstream' is needed (http://HOST:PORT)");
+        return;
+    }
+    if (node->is_scalar()) {
+        upstream_url(top, *node, node->scalar, upstream);
+        return;
+    }
+    ConfigReader reader(top.file(), *node, "upstream");
+    std::string text;
+    if (const YamlNode* url = reader.text("url", text)) {
+        upstream_url(reader, *url, text, upstream);
+    } else if (node->is_mapping() && node->find("url") == nullptr) {
+        reader.error(*node, "upstream needs a 'url' (http://HOST:PORT)");
+    }
+    upstream_settings(reader, upstream);
+    reader.finish();
+}
+
+// ---- admin ----
+
+void check_token(ConfigReader& reader, const YamlNode& node, const AdminConfig& admin) {
+    if (admin.token.size() < min_token_bytes || admin.token.size() > max_token_bytes ||
+        !is_visible_ascii(admin.token)) {
+        reader.error(node, cat("a token is ", min_token_bytes, " to ", max_token_bytes,
+                               " visible ASCII characters; this one is not"));
+    }
+}
+
+void read_token(ConfigReader& reader, Policy::Environment environment, AdminConfig& admin) {
+    std::string written;
+    const YamlNode* from_env = reader.text("token", written);
+    const YamlNode* from_file = reader.path("token_file", admin.token_file);
+    if (from_env != nullptr && from_file != nullptr) {
+        reader.error(*from_file, "'token' and 'token_file' exclude one another");
+        return;
+    }
+    if (from_env != nullptr) {
+        const bool is_env = written.starts_with("env.") && written.size() > 4;
+        const char* value = is_env ? environment(written.c_str() + 4) : nullptr;
+        if (value == nullptr) {
+            reader.error(*from_env,
+                         is_env ? cat("the environment has no ", written.substr(4))
+                                : "a token does not stand in this file: write env.NAME, or use "
+                                  "'token_file'");
+            return;
+        }
+        admin.token = value;
+        check_token(reader, *from_env, admin);
+    } else if (from_file != nullptr) {
+        Problems unread;
+        if (!read_file(admin.token_file, admin.token, unread)) {
+            reader.error(*from_file, cat("token_file '", admin.token_file, "' cannot be read"));
+            return;
+        }
+        admin.token.erase(admin.token.find_last_not_of(" \t\r\n") + 1);
+        check_token(reader, *from_file, admin);
+    }
+}
+
+void admin_address(ConfigReader& reader, const YamlNode& node, std::string_view text,
+                   AdminConfig& admin) {
+    ListenerOptions listener;
+    if (text == "off") {
+        admin.enabled = false;
+        return;
+    }
+    if (text.starts_with("unix:")) {
+        reader.error(node, "the admin listener has an address and a port");
+        return;
+    }
+    listener_address(reader, node, text, listener);
+    admin.address = listener.address;
+    admin.port = listener.port;
+}
+
+void read_admin(ConfigReader& top, Policy::Environment environment, ServeConfig& config) {
+    const YamlNode* node = top.find("admin");
+    AdminConfig& admin = config.admin;
+    if (node == nullptr) {
+        return;
+    }
+    if (node->is_scalar()) {
+        admin_address(top, *node, node->scalar, admin);
+    } else {
+        ConfigReader reader(top.file(), *node, "admin");
+        std::string text;
+        if (const YamlNode* listen = reader.text("listen", text)) {
+            admin_address(reader, *listen, text, admin);
+        }
+        read_token(reader, environment, admin);
+        reader.finish();
+    }
+    const bool has_token = node->find("token") != nullptr || node->find("token_file") != nullptr;
+    if (admin.enabled && !is_loopback(admin.address) && !has_token) {
+        top.error(*node, cat("the admin listener on ", admin.address,
+                             " can be reached by others: it needs a 'token' or a "
+                             "'token_file'"));
+    }
+}
+
+// ---- the rest ----
+
+void read_bounds(ConfigReader& top, ServeConfig& config) {
+    GatewayOptions& gateway = config.gateway;
+    if (const YamlNode* node = top.find("limits")) {
+        ConfigReader limits(top.file(), *node, "limits");
+        limits.size("header", gateway.max_header_bytes, {1 * kib, 1 * mib});
+        limits.number("headers", gateway.max_headers, {8, 1000});
+        limits.size("body", gateway.max_body_bytes, {0, 1024 * gib});
+        limits.size("buffer", gateway.stream_buffer_bytes, {4 * kib, 16 * mib});
+        limits.number("connections", gateway.max_connections, {1, 1'000'000});
+        limits.finish();
+    }
+    if (const YamlNode* node = top.find("timeouts")) {
+        ConfigReader timeouts(top.file(), *node, "timeouts");
+        timeouts.duration("header", gateway.header_timeout, wait_bounds);
+        timeouts.duration("body", gateway.body_timeout, wait_bounds);
+        timeouts.duration("idle", gateway.idle_timeout, wait_bounds);
+        timeouts.duration("write", gateway.write_timeout, wait_bounds);
+        timeouts.finish();
+    }
+    if (const YamlNode* node = top.find("counters")) {
+        ConfigReader counters(top.file(), *node, "counters");
+        counters.size("memory", config.counters_bytes, {64 * kib, 1024 * gib});
+        counters.finish();
+    }
+}
+
+void read_access_log(ConfigReader& top, ServeConfig& config) {
+    std::string text;
+    if (top.text("access_log", text) == nullptr) {
+        return;
+    }
+    if (text == "stdout") {
+        config.access_log = {.kind = LogTarget::Kind::standard_output, .path = {}};
+    } else if (text == "off") {
+        config.access_log = {.kind = LogTarget::Kind::off, .path = {}};
+    } else {
+        config.access_log = {.kind = LogTarget::Kind::file, .path = top.file().path(text)};
+    }
+}
+
+void read_file_names(ConfigReader& top, ServeConfig& config) {
+    if (top.path("policy", config.policy) == nullptr && top.node().find("policy") == nullptr) {
+        top.error(top.node(), "a 'policy' is needed (the policy file's path)");
+    }
+    top.path("directory", config.directory);
+    if (const YamlNode* node = top.text("server_name", config.gateway.server_name)) {
+        if (config.gateway.server_name.size() > max_server_name ||
+            !is_visible_ascii(config.gateway.server_name)) {
+            top.error(*node,
+                      cat("server_name is at most ", max_server_name, " visible ASCII characters"));
+        }
+    }
+}
+
+}  // namespace
+
+std::optional<ServeConfig> ServeConfig::load(const std::string& path,
+                                             Policy::Environment environment, Problems& problems) {
+    std::string text;
+    if (!read_file(path, text, problems)) {
+        return std::nullopt;
+    }
+    return parse(path, text, environment, problems);
+}
+
+std::optional<ServeConfig> ServeConfig::parse(const std::string& path, std::string_view text,
+                                              Policy::Environment environment, Problems& problems) {
+    const std::size_t errors_before = problems.errors().size();
+    const auto document = YamlDocument::parse(path, text, problems);
+    if (document == nullptr) {
+        return std::nullopt;
+    }
+    ServeConfig config;
+    config.file = path;
+    ConfigFile file{.folder = std::filesystem::path(path).parent_path().string(),
+                    .reader = Reader(config.file, problems)};
+    ConfigReader top(file, document->root(), "serve.yaml");
+    if (!document->root().is_mapping()) {
+        return std::nullopt;
+    }
+    read_file_names(top, config);
+    read_listeners(top, config);
+    read_upstream(top, config);
+    read_admin(top, environment, config);
+    read_bounds(top, config);
+    read_access_log(top, config);
+    top.number("threads", config.gateway.threads, {0, 256});
+    top.duration("drain", config.drain, {milliseconds(0), hours(1)});
+    top.finish();
+    if (problems.errors().size() > errors_before) {
+        return std::nullopt;
+    }
+    return config;
+}
+
+}  // namespace ration

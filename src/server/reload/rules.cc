@@ -1,0 +1,41 @@
+#include "server/reload/rules.h"
+
+#include <sodium.h>
+
+#include <array>
+
+#include "absl/strings/escaping.h"
+#include "base/text.h"
+#include "policy/yaml_source.h"
+
+namespace ration {
+
+std::string text_digest(std::string_view text) {
+    std::array<unsigned char, crypto_hash_sha256_BYTES> digest{};
+    crypto_hash_sha256(digest.data(), reinterpret_cast<const unsigned char*>(text.data()),
+                       text.size());
+    return cat("sha256:", absl::BytesToHexString(absl::string_view(
+                              reinterpret_cast<const char*>(digest.data()), digest.size())));
+}
+
+std::optional<LoadedRules> load_rule_files(const RuleFiles& files, Policy::Environment environment,
+                                           Problems& problems) {
+    LoadedRules rules;
+    std::string text;
+    if (read_file(files.policy, text, problems)) {
+        rules.policy_digest = text_digest(text);
+        rules.policy = Policy::parse(files.policy, text, environment, problems);
+    }
+    if (files.directory.empty()) {
+        rules.directory = std::make_shared<const Directory>();
+    } else if (read_file(files.directory, text, problems)) {
+        rules.directory_digest = text_digest(text);
+        rules.directory = Directory::parse(files.directory, text, problems);
+    }
+    if (!problems.ok() || rules.policy == nullptr || rules.directory == nullptr) {
+        return std::nullopt;
+    }
+    return rules;
+}
+
+}  // namespace ration

@@ -1,0 +1,241 @@
+// Composition root: everything is made here, in the order in which it depends on one another, and
+// ends in the reverse of it. The order of the members is the lifetime rule.
+#include "server/server.h"
+
+#include <algorithm>
+#include <atomic>
+#include <utility>
+
+#include "base/text.h"
+#include "server/admin/admin_api.h"
+#include "server/admin/admin_server.h"
+#include "server/config/address_text.h"
+#include "server/process/port_check.h"
+#include "server/process/store_watch.h"
+#include "server/process/ticker.h"
+
+namespace ration {
+
+namespace {
+
+// A full pass over the counters takes this many ticks.
+constexpr std::uint64_t ticks_per_sweep = 64;
+constexpr std::uint64_t least_sweep = 1024;
+
+// Metrics and access log both hear of every request.
+class Observers final : public RequestObserver {
+public:
+    Observers(Metrics& metrics, AccessLog& access_log)
+        : metrics_(metrics), access_log_(access_log) {}
+    void on_request(const RequestRecord& record) override {
+        metrics_.on_request(record);
+        access_log_.on_request(record);
+    }
+
+private:
+    Metrics& metrics_;
+    AccessLog& access_log_;
+};
+
+class ServerImpl final : public Server, private AdminBackend {
+public:
+    ServerImpl(const ServeConfig& config, const ServerParts& parts)
+        : config_(config), parts_(parts), store_watch_(parts.log), api_(*this) {}
+
+    [[nodiscard]] absl::Status open();
+
+    [[nodiscard]] std::uint16_t gateway_port(std::size_t listener) const override {
+        return gateway_->port(listener);
+    }
+    [[nodiscard]] std::uint16_t admin_port() const override {
+        return admin_ == nullptr ? std::uint16_t{0} : admin_->port();
+    }
+    ReloadResult reload(ReloadCause cause) override { return reloader_->reload(cause); }
+    void reopen_logs() override { access_log_->reopen(); }
+    bool drain() override;
+
+private:
+    [[nodiscard]] absl::Status open_counters();
+    [[nodiscard]] absl::Status open_rules();
+    [[nodiscard]] absl::Status open_listeners();
+    void say_ready();
+    void tick();
+
+    // What the admin listener asks for.
+    [[nodiscard]] std::string token() const override {
+        return reloader_->in_force().config.admin.token;
+    }
+    [[nodiscard]] bool counters_answer() override;
+    [[nodiscard]] ProcessFacts facts() const override;
+    [[nodiscard]] InForce in_force() const override { return reloader_->in_force(); }
+    ReloadResult reload() override { return reload(ReloadCause::admin); }
+
+    const ServeConfig config_;
+    const ServerParts parts_;
+    const Wall started_ = parts_.clock.now().wall;
+    std::atomic<bool> draining_{false};
+    Metrics metrics_;
+    StoreWatch store_watch_;
+    std::unique_ptr<Counters> own_counters_;
+    Counters* counters_ = nullptr;
+    std::unique_ptr<Engine> engine_;
+    std::unique_ptr<AccessLog> access_log_;
+    std::unique_ptr<Observers> observers_;
+    std::unique_ptr<Reloader> reloader_;
+    std::unique_ptr<Gateway> gateway_;
+    AdminApi api_;
+    std::unique_ptr<AdminServer> admin_;
+    std::unique_ptr<Ticker> ticker_;
+};
+
+absl::Status ServerImpl::open() {
+    for (const auto step :
+         {&ServerImpl::open_counters, &ServerImpl::open_rules, &ServerImpl::open_listeners}) {
+        if (auto status = (this->*step)(); !status.ok()) {
+            return status;
+        }
+    }
+    ticker_ = std::make_unique<Ticker>(parts_.tick, [this] { tick(); });
+    say_ready();
+    return absl::OkStatus();
+}
+
+absl::Status ServerImpl::open_counters() {
+    counters_ = parts_.counters;
+    if (counters_ == nullptr) {
+        auto opened = open_memory_counters({.max_bytes = config_.counters_bytes});
+        if (!opened.ok()) {
+            return opened.status();
+        }
+        own_counters_ = *std::move(opened);
+        counters_ = own_counters_.get();
+    }
+    return absl::OkStatus();
+}
+
+absl::Status ServerImpl::open_rules() {
+    Problems problems;
+    const auto rules = load_rule_files({.policy = config_.policy, .directory = config_.directory},
+                                       parts_.environment, problems);
+    for (const Problem& warning : problems.warnings()) {
+        parts_.log.warning(warning.text());
+    }
+    if (!rules.has_value()) {
+        return problems.status();
+    }
+    engine_ = std::make_unique<Engine>(
+        *counters_, Snapshot::prepare(rules->policy, rules->directory, parts_.clock.now().mono));
+    auto access_log = AccessLog::open(config_.access_log, parts_.log, {});
+    if (!access_log.ok()) {
+        return access_log.status();
+    }
+    access_log_ = *std::move(access_log);
+    observers_ = std::make_unique<Observers>(metrics_, *access_log_);
+    reloader_ = std::make_unique<Reloader>(ReloadParts{.engine = *engine_,
+                                                       .metrics = metrics_,
+                                                       .access_log = *access_log_,
+                                                       .clock = parts_.clock,
+                                                       .log = parts_.log,
+                                                       .environment = parts_.environment},
+                                           config_, *rules);
+    return absl::OkStatus();
+}
+
+absl::Status ServerImpl::open_listeners() {
+    for (const ListenerOptions& listener : config_.gateway.listeners) {
+        if (auto status = check_port_free(listener.address, listener.port); !status.ok()) {
+            return status;
+        }
+    }
+    if (config_.admin.enabled) {
+        if (auto status = check_port_free(config_.admin.address, config_.admin.port);
+            !status.ok()) {
+            return status;
+        }
+    }
+    auto gateway = Gateway::start(config_.gateway, *engine_, parts_.clock, *observers_);
+    if (!gateway.ok()) {
+        return gateway.status();
+    }
+    gateway_ = *std::move(gateway);
+    if (!config_.admin.enabled) {
+        return absl::OkStatus();
+    }
+    auto admin = AdminServer::start(
+        {.address = config_.admin.address, .port = config_.admin.port}, parts_.clock,
+        [this](const AdminRequest& request) { return api_.handle(request); });
+    if (!admin.ok()) {
+        return admin.status();
+    }
+    admin_ = *std::move(admin);
+    return absl::OkStatus();
+}
+
+void ServerImpl::say_ready() {
+    const UpstreamOptions& upstream = config_.gateway.upstream;
+    const std::string to =
+        cat(upstream.tls ? "https://" : "http://", endpoint_text(upstream.host, upstream.port));
+    for (std::size_t i = 0; i < config_.gateway.listeners.size(); ++i) {
+        const ListenerOptions& listener = config_.gateway.listeners[i];
+        const std::string from = listener.address.starts_with("unix:")
+                                     ? listener.address
+                                     : cat(listener.tls.has_value() ? "https://" : "http://",
+                                           endpoint_text(listener.address, gateway_->port(i)));
+        parts_.log.info(cat("gateway ", from, " → ", to));
+    }
+    if (admin_ != nullptr) {
+        parts_.log.info(cat("admin http://", endpoint_text(config_.admin.address, admin_->port())));
+    }
+}
+
+void ServerImpl::tick() {
+    const std::uint64_t budget =
+        std::max(counters_->stats().capacity / ticks_per_sweep, least_sweep);
+    counters_->sweep(parts_.clock.now(), budget);
+    const MetricsTotals totals = metrics_.totals();
+    store_watch_.look(totals.store_answers, totals.store_failures);
+    reloader_->poll();
+}
+
+bool ServerImpl::counters_answer() {
+    static const auto one = LimitRef::of(token_bucket(1, std::chrono::seconds(1)));
+    constexpr std::string_view key = "ration readiness";
+    const Charge look{.key = key,
+                      .rule_bytes = static_cast<std::uint16_t>(key.size()),
+                      .op = ChargeOp::observe,
+                      .limit = *one};
+    const Outcome outcome =
+        counters_->apply_one({.charges = std::span(&look, 1)}, parts_.clock.now());
+    return outcome.status == absl::StatusCode::kOk;
+}
+
+ProcessFacts ServerImpl::facts() const {
+    const AccessLogStats lines = access_log_->stats();
+    return {.totals = metrics_.totals(),
+            .counters = counters_->stats(),
+            .gateway = gateway_->stats(),
+            .reload = reloader_->in_force().facts,
+            .log_lines_written = lines.written,
+            .log_lines_dropped = lines.dropped,
+            .draining = draining_.load(std::memory_order_relaxed),
+            .started = started_,
+            .version = parts_.version};
+}
+
+bool ServerImpl::drain() {
+    draining_.store(true, std::memory_order_relaxed);
+    return gateway_->drain(reloader_->in_force().config.drain);
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Server>> Server::start(const ServeConfig& config,
+                                                      const ServerParts& parts) {
+    auto server = std::make_unique<ServerImpl>(config, parts);
+    if (auto status = server->open(); !status.ok()) {
+        return status;
+    }
+    return server;
+}
+
+}  // namespace ration
