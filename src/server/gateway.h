@@ -36,14 +36,15 @@ struct ListenerOptions {
 };
 
 struct UpstreamOptions {
-    std::string host = "127.0.0.1";
+    std::string host = "127.0.0.1";  // address, name or "unix:/path"
     std::uint16_t port = 0;
     bool tls = false;
-    std::string ca_file;      // TLS: empty: the system's roots
-    bool verify = true;       // TLS: chain and host name
-    std::string host_header;  // empty: the client's Host goes through
+    std::string ca_file;                // TLS: empty: the system's roots
+    bool verify = true;                 // TLS: chain and host name
+    std::string host_header;            // empty: the client's Host goes through
     std::size_t max_connections = 256;  // per I/O thread
     std::size_t max_idle = 64;          // kept open per I/O thread
+    std::size_t max_waiting = 1024;     // requests in line for a connection, per I/O thread
     Nanos connect_timeout = std::chrono::seconds(5);
     Nanos answer_timeout = std::chrono::seconds(60);  // until the head; then between two reads
     Nanos idle_timeout = std::chrono::seconds(50);
@@ -56,13 +57,14 @@ struct GatewayOptions {
     std::size_t max_header_bytes = 32 * 1024;
     std::size_t max_headers = 100;
     std::uint64_t max_body_bytes = 64ULL << 20;
-    std::size_t max_connections = 10'000;  // per I/O thread
-    std::size_t stream_buffer_bytes = 64 * 1024;  // each way, per request
+    std::size_t max_connections = 10'000;             // per I/O thread
+    std::size_t stream_buffer_bytes = 64 * 1024;      // each way, per request
     Nanos header_timeout = std::chrono::seconds(15);  // from the first byte to the end of the head
     Nanos body_timeout = std::chrono::seconds(30);    // between two reads of a body
     Nanos idle_timeout = std::chrono::seconds(75);    // between two requests
     Nanos write_timeout = std::chrono::seconds(30);   // a client that does not read
     std::string server_name = "ration";               // Server header of own answers; empty: none
+    std::uint64_t request_id_seed = 0;                // 0: from the system; else repeatable ids
 };
 
 // Numbers that only the gateway knows.
@@ -77,7 +79,8 @@ struct GatewayStats {
 class Gateway {
 public:
     [[nodiscard]] static absl::StatusOr<std::unique_ptr<Gateway>> start(
-        const GatewayOptions& options, Engine& engine, const Clock& clock, RequestObserver& observer);
+        const GatewayOptions& options, Engine& engine, const Clock& clock,
+        RequestObserver& observer);
     virtual ~Gateway() = default;  // stops at once
 
     // The port that listener `index` really has.

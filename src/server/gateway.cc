@@ -1,0 +1,214 @@
+#include "server/gateway.h"
+
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+
+#include <algorithm>
+#include <condition_variable>
+#include <mutex>
+#include <thread>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "server/proxy/client_connection.h"
+#include "server/proxy/listen_socket.h"
+#include "server/proxy/transfer.h"
+#include "server/proxy/worker.h"
+
+namespace ration {
+
+namespace {
+
+// Signals are the main thread's matter; SIGPIPE is nobody's.
+void block_signals() {
+    sigset_t all;
+    sigfillset(&all);
+    for (const int fatal : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGTRAP, SIGPROF}) {
+        sigdelset(&all, fatal);
+    }
+    pthread_sigmask(SIG_BLOCK, &all, nullptr);
+}
+
+class GatewayImpl final : public Gateway {
+public:
+    GatewayImpl(const GatewayOptions& options, Engine& engine, const Clock& clock,
+                RequestObserver& observer)
+        : core_{.options = options,
+                .engine = engine,
+                .clock = clock,
+                .observer = observer,
+                .listener_tls = {},
+                .upstream_tls = {},
+                .addresses = {}} {}
+    ~GatewayImpl() override { stop(); }
+
+    absl::Status open();
+
+    [[nodiscard]] std::uint16_t port(std::size_t index) const override { return ports_.at(index); }
+    bool drain(Nanos patience) override;
+    [[nodiscard]] GatewayStats stats() const override;
+
+private:
+    absl::Status open_tls();
+    absl::Status open_listener(std::size_t index);
+    void stop();
+    [[nodiscard]] bool all_drained() const;
+
+    GatewayCore core_;
+    std::vector<std::unique_ptr<Worker>> workers_;
+    std::vector<std::thread> threads_;
+    std::vector<std::uint16_t> ports_;
+    std::vector<std::string> unix_paths_;
+    std::mutex mutex_;
+    std::condition_variable drained_;
+};
+
+absl::Status GatewayImpl::open() {
+    if (absl::Status status = open_tls(); !status.ok()) {
+        return status;
+    }
+    auto addresses =
+        UpstreamAddresses::open(core_.options.upstream.host, core_.options.upstream.port);
+    if (!addresses.ok()) {
+        return absl::Status(addresses.status().code(),
+                            absl::StrCat("upstream: ", addresses.status().message()));
+    }
+    core_.addresses = *std::move(addresses);
+    const unsigned wanted =
+        core_.options.threads != 0 ? core_.options.threads : std::thread::hardware_concurrency();
+    for (unsigned i = 0; i < std::max(1U, wanted); ++i) {
+        workers_.push_back(std::make_unique<Worker>(core_, i, [this] {
+            const std::lock_guard lock(mutex_);
+            drained_.notify_all();
+        }));
+        if (absl::Status status = workers_.back()->open(); !status.ok()) {
+            return status;
+        }
+    }
+    for (std::size_t i = 0; i < core_.options.listeners.size(); ++i) {
+        if (absl::Status status = open_listener(i); !status.ok()) {
+            return status;
+        }
+    }
+    for (const auto& worker : workers_) {
+        threads_.emplace_back([worker = worker.get()] {
+            block_signals();
+            worker->run();
+        });
+    }
+    return absl::OkStatus();
+}
+
+absl::Status GatewayImpl::open_tls() {
+    for (const ListenerOptions& listener : core_.options.listeners) {
+        std::optional<net::TlsContext>& context = core_.listener_tls.emplace_back();
+        if (!listener.tls) {
+            continue;
+        }
+        auto made = net::TlsContext::server(listener.tls->certificate_file, listener.tls->key_file);
+        if (!made.ok()) {
+            return absl::Status(made.status().code(),
+                                absl::StrCat("listener ", listener.address, ":", listener.port,
+                                             ": ", made.status().message()));
+        }
+        context = *std::move(made);
+    }
+    const UpstreamOptions& upstream = core_.options.upstream;
+    if (upstream.tls) {
+        auto made = net::TlsContext::client(upstream.ca_file, upstream.verify);
+        if (!made.ok()) {
+            return absl::Status(made.status().code(),
+                                absl::StrCat("upstream: ", made.status().message()));
+        }
+        core_.upstream_tls = *std::move(made);
+    }
+    return absl::OkStatus();
+}
+
+// TCP: one socket for each worker on the same port, the kernel spreads connections. Unix: one
+// socket, all workers accept from it.
+absl::Status GatewayImpl::open_listener(std::size_t index) {
+    const ListenerOptions& options = core_.options.listeners[index];
+    std::uint16_t port = options.port;
+    int shared = -1;
+    for (const auto& worker : workers_) {
+        net::Fd fd;
+        if (shared >= 0) {
+            fd.reset(::fcntl(shared, F_DUPFD_CLOEXEC, 0));
+        } else {
+            absl::StatusOr<net::Listener> listener = net::listen_on(options.address, port);
+            if (!listener.ok()) {
+                return listener.status();
+            }
+            fd = std::move(listener->fd);
+            port = listener->port;
+            if (!listener->unix_path.empty()) {
+                unix_paths_.push_back(listener->unix_path);
+                shared = fd.get();
+            }
+        }
+        if (absl::Status status = worker->add_listener(std::move(fd), index); !status.ok()) {
+            return status;
+        }
+    }
+    ports_.push_back(port);
+    return absl::OkStatus();
+}
+
+bool GatewayImpl::all_drained() const {
+    return std::all_of(workers_.begin(), workers_.end(),
+                       [](const auto& worker) { return worker->drained(); });
+}
+
+bool GatewayImpl::drain(Nanos patience) {
+    for (const auto& worker : workers_) {
+        worker->start_drain();
+    }
+    bool drained = false;
+    {
+        std::unique_lock lock(mutex_);
+        drained = drained_.wait_for(lock, patience, [this] { return all_drained(); });
+    }
+    stop();
+    return drained;
+}
+
+void GatewayImpl::stop() {
+    for (const auto& worker : workers_) {
+        worker->stop();
+    }
+    for (std::thread& thread : threads_) {
+        thread.join();
+    }
+    threads_.clear();
+    for (const auto& worker : workers_) {
+        worker->cut();
+    }
+    for (const std::string& path : unix_paths_) {
+        ::unlink(path.c_str());
+    }
+    unix_paths_.clear();
+}
+
+GatewayStats GatewayImpl::stats() const {
+    GatewayStats stats;
+    for (const auto& worker : workers_) {
+        worker->add_to(stats);
+    }
+    return stats;
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Gateway>> Gateway::start(const GatewayOptions& options,
+                                                        Engine& engine, const Clock& clock,
+                                                        RequestObserver& observer) {
+    auto gateway = std::make_unique<GatewayImpl>(options, engine, clock, observer);
+    if (absl::Status status = gateway->open(); !status.ok()) {
+        return status;
+    }
+    return std::unique_ptr<Gateway>(std::move(gateway));
+}
+
+}  // namespace ration

@@ -1,0 +1,59 @@
+// The upstream connections of one I/O thread: kept alive, bounded, lent out one request each.
+//
+// Bounds: `max_connections` open, `max_idle` kept, `max_waiting` requests in line for one. A
+// connection that the upstream closes while idle leaves the pool at once, so a stale one is only
+// met when the close and the request cross. Thread rule: the worker's thread.
+#pragma once
+
+#include <cstddef>
+#include <deque>
+#include <memory>
+#include <vector>
+
+#include "server/gateway.h"
+#include "server/net/tls.h"
+#include "server/proxy/upstream_connection.h"
+
+namespace ration {
+
+class UpstreamPool {
+public:
+    UpstreamPool(net::Loop& loop, net::BlockPool& blocks, const UpstreamOptions& options,
+                 const UpstreamAddresses& addresses, const net::TlsContext* tls);
+    ~UpstreamPool();
+
+    enum class Request : std::uint8_t { given, queued, full };
+    // `fresh`: not one that was used before. When given, `upstream_given` was called already.
+    Request acquire(UpstreamUser& user, bool fresh);
+    // The user does not want one any more (it was queued).
+    void leave_line(UpstreamUser& user);
+    // `reusable`: the answer was complete and nothing is left over.
+    void release(UpstreamConnection& connection, bool reusable);
+
+    [[nodiscard]] std::size_t open() const { return connections_.size(); }
+    [[nodiscard]] std::size_t idle() const { return idle_.size(); }
+    void close_idle();
+
+    net::Loop& loop() { return loop_; }
+    net::BlockPool& blocks() { return blocks_; }
+    [[nodiscard]] net::Stream make_stream(net::Fd fd) const;
+    void idle_broke(UpstreamConnection& connection);
+
+private:
+    void open_for(UpstreamUser& user);
+    void lend(UpstreamConnection& connection, UpstreamUser& user);
+    void remove(UpstreamConnection& connection);
+    void serve_line();
+
+    net::Loop& loop_;
+    net::BlockPool& blocks_;
+    const UpstreamOptions& options_;
+    const UpstreamAddresses& addresses_;
+    const net::TlsContext* tls_;
+    std::vector<std::unique_ptr<UpstreamConnection>> connections_;
+    std::vector<UpstreamConnection*> idle_;  // latest last
+    std::deque<UpstreamUser*> line_;
+    std::size_t next_endpoint_ = 0;
+};
+
+}  // namespace ration
