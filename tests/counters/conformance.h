@@ -29,7 +29,9 @@ struct StoreUnderTest {
     std::function<std::unique_ptr<Counters>()> open;
 };
 
-inline void PrintTo(const StoreUnderTest& store, std::ostream* out) { *out << store.name; }
+inline void PrintTo(const StoreUnderTest& store, std::ostream* out) {
+    *out << store.name;
+}
 
 inline std::string store_name(const testing::TestParamInfo<StoreUnderTest>& info) {
     return info.param.name;

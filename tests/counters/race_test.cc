@@ -1,0 +1,130 @@
+// Threads on the same keys with the clock held still: exactly the limit is admitted. A run counts
+// only when the threads were seen to meet, so it goes on until the locks were contended.
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <barrier>
+#include <chrono>
+#include <thread>
+#include <vector>
+
+#include "counters/memory_counters.h"
+
+namespace ration {
+namespace {
+
+constexpr Now still{Mono(std::chrono::hours(5)), Wall(std::chrono::seconds(1'700'000'000))};
+constexpr int max_rounds = 200'000;
+
+LimitRef ref(const Limit& limit) {
+    return *LimitRef::of(limit);
+}
+
+std::unique_ptr<MemoryCounters> open() {
+    return *MemoryCounters::open({.max_bytes = 4U << 20, .shards = 4});
+}
+
+// Runs `round(thread, round)` on every thread, in step, until `done` after a round.
+template <typename Round, typename Done>
+int in_step(int threads, const Round& round, const Done& done) {
+    std::atomic<bool> stop{false};
+    int rounds = 0;
+    auto between = [&]() noexcept { stop = done(++rounds) || rounds == max_rounds; };
+    std::barrier gate(threads, between);
+    std::vector<std::jthread> running;
+    for (int thread = 0; thread < threads; ++thread) {
+        running.emplace_back([&, thread] {
+            for (int i = 0; !stop; ++i) {
+                round(thread, i);
+                gate.arrive_and_wait();
+            }
+        });
+    }
+    running.clear();
+    return rounds;
+}
+
+class Race : public testing::TestWithParam<int> {};
+
+TEST_P(Race, ExactlyTheLimitIsAdmittedOnOneKey) {
+    for (const Limit& numbers :
+         {token_bucket(500, std::chrono::hours(1)), fixed_window(500, std::chrono::hours(1)),
+          fixed_window(500, std::chrono::hours(1), true),
+          sliding_window(500, std::chrono::hours(1)), sliding_counter(500, std::chrono::hours(1)),
+          concurrency(500)}) {
+        SCOPED_TRACE(to_string(numbers));
+        const auto counters = open();
+        const LimitRef limit = ref(numbers);
+        std::atomic<int> admitted{0};
+        std::vector<std::jthread> threads;
+        for (int thread = 0; thread < GetParam(); ++thread) {
+            threads.emplace_back([&] {
+                for (int i = 0; i < 1000 / GetParam() + 500; ++i) {
+                    const Charge charge{.key = "r/k", .rule_bytes = 2, .limit = limit};
+                    admitted += counters->apply_one({.charges = {&charge, 1}}, still).admitted;
+                }
+            });
+        }
+        threads.clear();
+        EXPECT_EQ(admitted, 500);
+    }
+}
+
+TEST_P(Race, TheLastUnitIsSpentOnce) {
+    const auto counters = open();
+    const LimitRef limit = ref(fixed_window(1, std::chrono::hours(1)));
+    std::atomic<int> admitted{0};
+    int wrong = 0;
+    const int rounds = in_step(
+        GetParam(),
+        [&](int, int round) {
+            const std::string key = "r/" + std::to_string(round);
+            const Charge charge{.key = key, .rule_bytes = 2, .limit = limit};
+            admitted += counters->apply_one({.charges = {&charge, 1}}, still).admitted;
+        },
+        [&](int round) {
+            wrong += admitted.exchange(0) == 1 ? 0 : 1;
+            return round >= 2'000 && counters->contended() > 0;
+        });
+    EXPECT_EQ(wrong, 0);
+    EXPECT_GT(counters->contended(), 0U) << "no two threads met in " << rounds << " rounds";
+}
+
+// Threads charge two limits in opposite orders. Were a charge ever made for one limit only, the
+// two would end apart; were locks taken in the order of the charges, this would never end.
+TEST_P(Race, TwoLimitsAreChargedInOneStep) {
+    const auto counters = open();
+    const LimitRef scarce = ref(token_bucket(3, std::chrono::hours(1)));
+    const LimitRef ample = ref(token_bucket(1000, std::chrono::hours(1)));
+    std::atomic<int> admitted{0};
+    int wrong = 0;
+    const int rounds = in_step(
+        GetParam(),
+        [&](int thread, int round) {
+            const std::string first = "a/" + std::to_string(round);
+            const std::string second = "b/" + std::to_string(round);
+            Charge charges[] = {{.key = first, .rule_bytes = 2, .limit = scarce},
+                                {.key = second, .rule_bytes = 2, .limit = ample}};
+            if (thread % 2 == 1) {
+                std::swap(charges[0], charges[1]);
+            }
+            for (int i = 0; i < 4; ++i) {
+                admitted += counters->apply_one({.charges = charges}, still).admitted;
+            }
+        },
+        [&](int round) {
+            const std::string second = "b/" + std::to_string(round - 1);
+            const Charge look{
+                .key = second, .rule_bytes = 2, .op = ChargeOp::observe, .limit = ample};
+            const Level level = counters->apply_one({.charges = {&look, 1}}, still).levels[0];
+            wrong += admitted.exchange(0) == 3 && level.used == 3 ? 0 : 1;
+            return round >= 2'000 && counters->contended() > 0;
+        });
+    EXPECT_EQ(wrong, 0);
+    EXPECT_GT(counters->contended(), 0U) << "no two threads met in " << rounds << " rounds";
+}
+
+INSTANTIATE_TEST_SUITE_P(Threads, Race, testing::Values(2, 8));
+
+}  // namespace
+}  // namespace ration
