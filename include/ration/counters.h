@@ -107,11 +107,12 @@ struct MemoryCountersOptions {
 };
 
 inline constexpr std::uint64_t min_counter_bytes = 64ULL << 10;
+inline constexpr std::uint64_t max_counter_bytes = 256ULL << 30;
 inline constexpr std::uint64_t min_log_bytes = 16ULL << 10;
 inline constexpr std::uint32_t max_shards = 1024;
 
-// InvalidArgument when `max_bytes` is below 64 KiB, `log_bytes` is out of range, or `shards` is not
-// a power of two, is above max_shards or leaves a shard less than 24 KiB.
+// InvalidArgument when `max_bytes` is not from 64 KiB to 256 GiB, `log_bytes` is out of range, or
+// `shards` is not a power of two, is above max_shards or leaves a shard less than 24 KiB.
 // ResourceExhausted when the memory cannot be reserved.
 [[nodiscard]] absl::StatusOr<std::unique_ptr<Counters>> open_memory_counters(
     const MemoryCountersOptions& options);

@@ -26,7 +26,7 @@
 #include <thread>
 #include <vector>
 
-#include "ledger/ledger.h"
+#include "ration/ledger.h"
 
 namespace ration {
 

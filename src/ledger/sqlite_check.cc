@@ -1,8 +1,8 @@
 // `ration ledger check`: structure by SQLite's own check, then meaning, table by table.
 #include "absl/strings/str_cat.h"
-#include "ledger/ledger.h"
 #include "ledger/sqlite_file.h"
 #include "ledger/stored_response.h"
+#include "ration/ledger.h"
 
 namespace ration {
 

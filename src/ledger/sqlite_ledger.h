@@ -12,9 +12,9 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "ledger/holds.h"
-#include "ledger/ledger.h"
 #include "ledger/sqlite_file.h"
 #include "ledger/sqlite_statements.h"
+#include "ration/ledger.h"
 
 namespace ration {
 

@@ -21,16 +21,10 @@
 #include <string_view>
 
 #include "absl/time/time.h"
+#include "ration/ledger.h"
 #include "ration/time.h"
 
 namespace ration {
-
-struct CalendarWindow {
-    std::optional<Wall> start;  // absent: before the anchor of a billing period
-    Wall end{};                 // the first instant of the next window
-
-    friend bool operator==(const CalendarWindow&, const CalendarWindow&) = default;
-};
 
 enum class PeriodLength : std::uint8_t { month, quarter, year };
 

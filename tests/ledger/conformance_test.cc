@@ -1,6 +1,6 @@
 // What every ledger must do, whatever keeps it: each test runs against a fresh one, and `restart`
 // closes and opens it again.
-#include "ledger/ledger.h"
+#include "ration/ledger.h"
 
 #include <algorithm>
 #include <array>

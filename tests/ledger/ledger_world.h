@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "ledger/ledger.h"
+#include "ration/ledger.h"
 
 namespace ration {
 

@@ -7,8 +7,8 @@
 #include <fstream>
 #include <iterator>
 
-#include "ledger/ledger.h"
 #include "ledger/ledger_world.h"
+#include "ration/ledger.h"
 
 namespace ration {
 namespace {

@@ -30,7 +30,6 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "limits/calendar.h"
 #include "ration/time.h"
 
 namespace ration {
@@ -40,6 +39,14 @@ using AttemptId = std::int64_t;  // names one attempt, for ever
 inline constexpr std::size_t max_ceilings_per_request = 4;
 inline constexpr std::size_t max_quotas_per_request = 4;
 inline constexpr Nanos writes_kept = std::chrono::hours(50);  // longest local day and a zone change
+
+// A span of wall time that counts together, half-open.
+struct CalendarWindow {
+    std::optional<Wall> start;  // absent: before the anchor of a billing period
+    Wall end{};                 // the first instant of the next window
+
+    friend bool operator==(const CalendarWindow&, const CalendarWindow&) = default;
+};
 
 enum class CeilingKind : std::uint8_t {
     local_day,       // instants of the writes are kept and counted inside the window given
