@@ -17,7 +17,8 @@ namespace ration {
 namespace {
 
 constexpr std::uint32_t reclaim_budget = 1024;  // slots looked at for one newcomer at the bound
-constexpr std::uint32_t newcomer_steps = 2;     // and below it, once half full
+// And below it, once half full. A drop is a step too, so fewer would not keep up with newcomers.
+constexpr std::uint32_t newcomer_steps = 4;
 
 bool is_log(const LimitRef::Entry& numbers) {
     return numbers.limit.kind == LimitKind::sliding_window;
@@ -27,6 +28,10 @@ bool needs_block(const LimitRef::Entry& numbers) {
 }
 bool is_in_flight(const LimitRef::Entry& numbers) {
     return numbers.limit.kind == LimitKind::concurrency;
+}
+// Ops that raise a level, and so need a place for it.
+bool raises(ChargeOp op) {
+    return op == ChargeOp::take || op == ChargeOp::force;
 }
 
 }  // namespace
@@ -188,7 +193,7 @@ bool TransactionRun::start_key(std::size_t i) {
 // Whether this or a later charge takes from the same key.
 bool TransactionRun::will_take(std::size_t i) const {
     for (std::size_t j = i; j < charges_.size(); ++j) {
-        if (hashes_[j] == hashes_[i] && charges_[j].op == ChargeOp::take && charges_[j].cost != 0) {
+        if (hashes_[j] == hashes_[i] && raises(charges_[j].op) && charges_[j].cost != 0) {
             return true;
         }
     }
@@ -244,7 +249,7 @@ bool TransactionRun::go_to_overflow(std::size_t i) {
     Shard& shard = tables_.shards[tables_.shard_count];
     work.shard = tables_.shard_count;
     hashes_[i] = tables_.hash(charge.key.substr(0, charge.rule_bytes));
-    shard.overflowed += charge.op == ChargeOp::take ? 1 : 0;
+    shard.overflowed += raises(charge.op) ? 1U : 0U;
     if (share(i)) {
         adopt_numbers(i);
         return true;
@@ -255,7 +260,7 @@ bool TransactionRun::go_to_overflow(std::size_t i) {
         adopt_numbers(i);
         return true;
     }
-    if (charge.op != ChargeOp::take) {
+    if (!raises(charge.op)) {
         return true;
     }
     return make_room(i) &&
@@ -377,9 +382,11 @@ void TransactionRun::charge_attempts_only(Outcome& outcome) {
         Charge charge = charges_[i];
         Work& work = works_[works_[i].lead];
         const bool log = is_log(*work.numbers);
-        const bool again = charge.op == ChargeOp::give_back
-                               ? !log
-                               : charge.op == ChargeOp::take && work.numbers->limit.count_attempts;
+        const bool again =
+            charge.op == ChargeOp::give_back
+                ? !log
+                : charge.op == ChargeOp::force ||
+                      (charge.op == ChargeOp::take && work.numbers->limit.count_attempts);
         Level level;
         if (again) {
             level = step(i);
@@ -406,6 +413,10 @@ Level TransactionRun::step(std::size_t i) {
     if (charge.op == ChargeOp::observe) {
         return observe(*work.numbers, work.use, charge.cost, now_);
     }
+    if (charge.op == ChargeOp::force) {
+        work.changed = work.changed || charge.cost != 0;
+        return force(*work.numbers, work.use, charge.cost, now_);
+    }
     const Level level = take(*work.numbers, work.use, charge.cost, now_);
     if (charge.cost != 0 &&
         (level.verdict == Verdict::admitted ||
@@ -425,6 +436,12 @@ Level TransactionRun::log_step(const Charge& charge, Work& work) {
     };
     const auto judged = [&](const auto& log) {
         const LogView view(limit, log, work.pending, now_.mono);
+        if (charge.op == ChargeOp::force) {
+            // Units beyond the amount leave at the same instant: they would refuse nothing more.
+            work.pending +=
+                static_cast<std::uint32_t>(std::min<std::uint64_t>(charge.cost, limit.amount));
+            return LogView(limit, log, work.pending, now_.mono).level(Verdict::admitted, 0);
+        }
         const bool fits = charge.cost == 0 || view.fits(charge.cost);
         if (!fits) {
             const bool never = charge.cost > limit.amount;

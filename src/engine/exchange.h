@@ -30,9 +30,9 @@ class Engine;
 struct RequestView {
     std::string_view method;
     std::string_view target;  // path and query, as on the request line
-    std::span<const Header> headers;
-    Peer peer;
-    std::string_view id;  // the request's id, made outside (randomness is injected)
+    std::span<const Header> headers = {};
+    Peer peer = {};
+    std::string_view id = {};  // the request's id, made outside (randomness is injected)
 };
 
 // What was decided. Trivially copyable: indices into the policy instead of strings.

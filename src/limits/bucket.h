@@ -8,7 +8,8 @@
 //
 // Taking only adds to `used`; an empty debt starts again at t. Every Q nanoseconds earn exactly P
 // tokens, so both numbers can be moved on by whole steps without rounding, and `used` stays
-// below capacity + P. Comparing whole tokens with a rational needs only its floor.
+// below capacity + P plus what was charged by force. Comparing whole tokens with a rational needs
+// only its floor.
 #pragma once
 
 #include <algorithm>
@@ -33,13 +34,13 @@ public:
         return owed() + cost <= numbers_.limit.capacity;
     }
 
-    // Only when it fits.
+    // What does not fit is owed past the capacity.
     void take(std::uint32_t cost) {
         if (use_.used == 0) {
             use_.as_of = now_;
             elapsed_ = 0;
         }
-        use_.used += cost;
+        use_.used = saturating_add(use_.used, cost);
     }
 
     void give_back(std::uint32_t cost) {

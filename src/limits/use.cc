@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "limits/arithmetic.h"
 #include "limits/bucket.h"
 #include "limits/sliding_counter.h"
 #include "limits/window.h"
@@ -110,6 +111,28 @@ Level observe(const LimitRef::Entry& numbers, Use use, std::uint32_t cost, Now n
             break;
     }
     return Level{.verdict = Verdict::never};
+}
+
+Level force(const LimitRef::Entry& numbers, Use& use, std::uint32_t cost, Now now) {
+    switch (numbers.limit.kind) {
+        case LimitKind::token_bucket:
+            if (cost != 0) {
+                Bucket(numbers, use, now.mono).take(cost);
+            }
+            break;
+        case LimitKind::fixed_window:
+            Window(numbers, use, now.wall).take(cost);
+            break;
+        case LimitKind::sliding_counter:
+            SlidingCounter(numbers, use, now.wall).take(cost);
+            break;
+        case LimitKind::concurrency:
+            use.used = saturating_add(use.used, cost);
+            break;
+        case LimitKind::sliding_window:
+            break;
+    }
+    return observe(numbers, use, 0, now);
 }
 
 Level give_back(const LimitRef::Entry& numbers, Use& use, std::uint32_t cost, Now now,

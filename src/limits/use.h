@@ -37,6 +37,9 @@ struct Use {
 // every one that could ever fit; a cost that can never fit takes nothing anywhere.
 [[nodiscard]] Level take(const LimitRef::Entry& numbers, Use& use, std::uint32_t cost, Now now);
 
+// Charges `cost` that is already a fact, past the capacity if need be; the verdict is `admitted`.
+[[nodiscard]] Level force(const LimitRef::Entry& numbers, Use& use, std::uint32_t cost, Now now);
+
 // The level as `take` would find it; `use` is the caller's copy and may be brought up to date.
 [[nodiscard]] Level observe(const LimitRef::Entry& numbers, Use use, std::uint32_t cost, Now now);
 

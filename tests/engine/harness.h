@@ -129,6 +129,7 @@ private:
 
 [[nodiscard]] std::shared_ptr<const Policy> read_policy(std::string_view text,
                                                         Policy::Environment environment = nullptr);
+// An empty text is a directory of nobody.
 [[nodiscard]] std::shared_ptr<const Directory> read_directory(std::string_view text);
 
 // A file of the source tree, as text.

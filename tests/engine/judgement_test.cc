@@ -177,7 +177,8 @@ TEST(Forwarding, UnmatchedForwardedWhenThePolicySaysSo) {
 TEST(Forwarding, TheUpstreamIsToldWhoWasFoundAndClientsCannotSayIt) {
     World world(R"(
 policy: p
-routes: {team: ANY /teams/{id}/**}
+routes:
+  team: ANY /teams/{id}/**
 identify:
   attributes: {team: path.id}
   credentials: {token: {bearer: t_*}}
