@@ -128,23 +128,6 @@ std::uint64_t epoch_seconds(Wall now, Nanos after) {
     return ceil_seconds(now.time_since_epoch() + after);
 }
 
-std::uint64_t retry_after_seconds(Nanos wait) {
-    return std::max<std::uint64_t>(ceil_seconds(wait), 1);
-}
-
-std::string_view decimal_seconds(Nanos wait, std::span<char, 32> out) {
-    const std::int64_t nanos = std::max<std::int64_t>(wait.count(), 0);
-    char* end = std::to_chars(out.data(), out.data() + out.size(), nanos / nanos_per_second).ptr;
-    if (std::int64_t fraction = nanos % nanos_per_second; fraction != 0) {
-        *end++ = '.';
-        for (std::int64_t unit = nanos_per_second / 10; fraction != 0; unit /= 10) {
-            *end++ = static_cast<char>('0' + fraction / unit);
-            fraction %= unit;
-        }
-    }
-    return {out.data(), static_cast<std::size_t>(end - out.data())};
-}
-
 void rate_limit_fields(const Exchange& exchange, bool refusal, FieldSink sink) {
     const auto at = static_cast<std::size_t>(exchange.decision.charge);
     switch (shown_family(exchange)) {

@@ -13,6 +13,7 @@
 
 #include "engine/answer.h"
 #include "engine/exchange.h"
+#include "wire/decimal.h"
 
 namespace ration {
 
@@ -20,10 +21,6 @@ namespace ration {
 [[nodiscard]] std::uint64_t ceil_seconds(Nanos span);
 // Epoch seconds of the moment `after` from `now`, rounded up: the same for all of a window.
 [[nodiscard]] std::uint64_t epoch_seconds(Wall now, Nanos after);
-// `Retry-After`: the exact wait in whole seconds, rounded up, at least 1.
-[[nodiscard]] std::uint64_t retry_after_seconds(Nanos wait);
-// The exact wait in decimal seconds without trailing zeros ("12", "0.8").
-[[nodiscard]] std::string_view decimal_seconds(Nanos wait, std::span<char, 32> out);
 
 // The fields of the shown limit's family; `refusal` is true when that very limit refuses.
 void rate_limit_fields(const Exchange& exchange, bool refusal, FieldSink sink);
