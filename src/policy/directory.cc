@@ -52,11 +52,12 @@ std::shared_ptr<const Directory> Directory::parse(std::string_view file, std::st
     if (document == nullptr) {
         return nullptr;
     }
-    const std::size_t errors_before = problems.errors().size();
+    const Problems::Mark before = problems.mark();
     auto directory = std::make_shared<Directory>();
     Reader reader(file, problems);
     DirectoryReader(*directory, file, reader).read(document->root());
-    return problems.errors().size() == errors_before ? directory : nullptr;
+    problems.sort_from(before);
+    return problems.errors().size() == before.errors ? directory : nullptr;
 }
 
 std::shared_ptr<const Directory> Directory::load(const std::string& path, Problems& problems) {

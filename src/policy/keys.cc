@@ -53,7 +53,7 @@ constexpr std::array cors_table{
 constexpr std::array identify_table{
     Key{"address", R"({"$ref": "#/$defs/address"})", "How the caller's address is found."},
     Key{"credentials",
-        R"({"type": "object", "additionalProperties": {"oneOf": [{"$ref": "#/$defs/credential"},
+        R"({"type": "object", "additionalProperties": {"anyOf": [{"$ref": "#/$defs/credential"},
             {"type": "array", "items": {"$ref": "#/$defs/credential"}, "minItems": 1}]}})",
         "Kinds of credentials, and where each stands in a request."},
     Key{"accepts", R"({"type": "object", "additionalProperties": {"$ref": "#/$defs/words"}})",
@@ -96,17 +96,15 @@ constexpr std::array limit_table{
     Key{"fixed_window", numbers_schema, "Windows aligned to the clock (UTC)."},
     Key{"sliding_window", numbers_schema, "At most so many in any span of the period, exactly."},
     Key{"sliding_counter", numbers_schema, "The same from two window counts."},
-    Key{"concurrency", R"({"oneOf": [{"type": "integer", "minimum": 0}, {"type": "string"},
-        {"type": "object"}]})",
-        "At most so many requests in flight."},
-    Key{"cost", R"({"oneOf": [{"type": "integer", "minimum": 1}, {"$ref": "#/$defs/cost"}]})",
+    Key{"concurrency", R"({"$ref": "#/$defs/in_flight"})", "At most so many requests in flight."},
+    Key{"cost", R"({"anyOf": [{"type": "integer", "minimum": 1}, {"$ref": "#/$defs/cost"}]})",
         "What one request takes (1)."},
     Key{"count", R"({"$ref": "#/$defs/count"})",
         "Whether refused requests count too: admissions (not) or attempts."},
     Key{"headers", R"({"$ref": "#/$defs/header_family"})",
         "Rate-limit headers told on answers (none)."},
     Key{"refuse", text_schema, "Name of the answer that refuses (rate_limited)."},
-    Key{"store_down", R"({"oneOf": [{"$ref": "#/$defs/store_down"},
+    Key{"store_down", R"({"anyOf": [{"$ref": "#/$defs/store_down"},
         {"$ref": "#/$defs/store_down_by_environment"}]})",
         "What happens when the counters give no answer (open)."},
     Key{"shadow", boolean_schema, "Decide and report, but do not enforce."},
@@ -164,16 +162,23 @@ constexpr std::array<std::string_view, 5> limit_kind_list{
 constexpr std::array<std::string_view, 9> method_list{
     "GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "CONNECT", "TRACE"};
 
+constexpr std::array<std::string_view, 3> place_list{"bearer", "header", "cookie"};
+
 constexpr std::array shared_shapes{
     SharedShape{"name", R"({"type": "string", "minLength": 1, "maxLength": 64})"},
-    SharedShape{"words", R"({"oneOf": [{"type": "string"},
+    SharedShape{"words", R"({"anyOf": [{"type": "string"},
         {"type": "array", "items": {"type": "string"}}]})"},
-    SharedShape{"route_patterns", R"({"oneOf": [{"$ref": "#/$defs/words"},
+    SharedShape{"route_patterns", R"({"anyOf": [{"$ref": "#/$defs/words"},
         {"$ref": "#/$defs/route"}]})"},
-    SharedShape{"numbers", R"({"oneOf": [{"type": "string"}, {"$ref": "#/$defs/rate"},
+    SharedShape{"numbers", R"({"anyOf": [{"type": "string"}, {"$ref": "#/$defs/rate"},
         {"type": "object", "description": "Numbers by route; else: the rule's other routes.",
-         "additionalProperties": {"oneOf": [{"type": "string"}, {"$ref": "#/$defs/rate"}]}}]})"},
-    SharedShape{"body", R"({"type": ["object", "array", "string", "null"]})"},
+         "propertyNames": {"not": {"enum": ["rate", "burst", "limit", "every", "count"]}},
+         "additionalProperties": {"anyOf": [{"type": "string"}, {"$ref": "#/$defs/rate"}]}}]})"},
+    SharedShape{"in_flight", R"({"anyOf": [{"type": ["integer", "string"]},
+        {"$ref": "#/$defs/rate"}, {"type": "object",
+         "propertyNames": {"not": {"enum": ["rate", "burst", "limit", "every", "count"]}},
+         "additionalProperties": {"anyOf": [{"type": "integer"}, {"$ref": "#/$defs/rate"}]}}]})"},
+    SharedShape{"body", R"({"type": ["object", "array", "string", "null", "number", "boolean"]})"},
 };
 
 }  // namespace
@@ -183,8 +188,8 @@ const KeyTable route_keys{"route", "a route", route_table};
 const KeyTable cors_keys{"cors", "cors", cors_table};
 const KeyTable identify_keys{"identify", "identify", identify_table};
 const KeyTable address_keys{"address", "address", address_table};
-const KeyTable credential_keys{"credential", "a kind of credential", credential_table};
-const KeyTable limit_keys{"limit", "a limit", limit_table};
+const KeyTable credential_keys{"credential", "a kind of credential", credential_table, place_list};
+const KeyTable limit_keys{"limit", "a limit", limit_table, limit_kind_list};
 const KeyTable rate_keys{"rate", "a limit's numbers", rate_table};
 const KeyTable cost_keys{"cost", "a cost", cost_table};
 const KeyTable cost_source_keys{"cost_source", "the source of a cost", cost_source_table};

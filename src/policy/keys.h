@@ -22,6 +22,7 @@ struct KeyTable {
     std::string_view name;  // of the definition in the schema
     std::string_view what;  // "a limit": for messages
     std::span<const Key> keys;
+    std::span<const std::string_view> exactly_one = {};  // of these keys, one is there
 };
 
 extern const KeyTable policy_keys;

@@ -51,12 +51,13 @@ std::shared_ptr<const Policy> Policy::parse(std::string_view file, std::string_v
     if (document == nullptr) {
         return nullptr;
     }
-    const std::size_t errors_before = problems.errors().size();
+    const Problems::Mark before = problems.mark();
     auto policy = std::make_shared<Policy>();
     policy->file = std::string(file);
     Reader reader(file, problems);
     PolicyReader(*policy, environment, reader).read(document->root());
-    return problems.errors().size() == errors_before ? policy : nullptr;
+    problems.sort_from(before);
+    return problems.errors().size() == before.errors ? policy : nullptr;
 }
 
 std::shared_ptr<const Policy> Policy::load(const std::string& path, Environment environment,

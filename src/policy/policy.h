@@ -164,7 +164,7 @@ struct Refusal {
     std::vector<std::pair<std::string, Template>> headers;
     Template body;
     std::string content_type = "application/json";
-    std::string type;  // what {type} stands for: the refusal's name unless the policy says else
+    std::string type;     // what {type} stands for: the refusal's name unless the policy says else
     std::string message;  // what {message} stands for, unless there is a better reason to tell
 };
 

@@ -47,12 +47,13 @@ private:
     void read_identify(const YamlNode* node);
     void read_address(const YamlNode& node);
     void read_trusted(const YamlNode& node);
+    void check_trust(Position at, const Cidr& network);
     void read_prefix(const YamlNode* node, std::string_view what, std::uint8_t& prefix);
     void check_address(const YamlNode& node);
     void read_kinds(const YamlNode& node);
     void read_kind(const YamlNode::Entry& entry);
     std::optional<CredentialRule> read_credential(const YamlNode& node);
-    void read_pattern(const YamlNode& node, CredentialRule& rule);
+    bool read_pattern(const YamlNode& node, CredentialRule& rule);
     void read_accepts(const YamlNode* node);
     void read_bound(const YamlNode& node);
     std::optional<KindSet> kind_set(const YamlNode& node);
@@ -107,6 +108,7 @@ private:
     void check_limit_reach(const LimitRule& rule);
     void check_never_fits(const LimitRule& rule);
     void check_charges();
+    void check_charges_of(RouteIndex route);
     void check_unused();
     [[nodiscard]] bool methods_meet(const LimitRule& rule, RouteIndex route) const;
 

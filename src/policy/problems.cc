@@ -1,6 +1,7 @@
 #include "policy/problems.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "absl/strings/ascii.h"
 #include "base/text.h"
@@ -57,6 +58,19 @@ void Problems::error(std::string_view file, Position at, std::string reason) {
 
 void Problems::warning(std::string_view file, Position at, std::string reason) {
     add(warnings_, {std::string(file), at, std::move(reason)});
+}
+
+void Problems::sort_from(Mark from) {
+    const auto by_place = [](const Problem& a, const Problem& b) {
+        return a.at.line != 0 && (b.at.line == 0 || std::pair(a.at.line, a.at.column) <
+                                                        std::pair(b.at.line, b.at.column));
+    };
+    const auto sort = [&](std::vector<Problem>& list, std::size_t start) {
+        std::stable_sort(list.begin() + static_cast<std::ptrdiff_t>(std::min(start, list.size())),
+                         list.end(), by_place);
+    };
+    sort(errors_, from.errors);
+    sort(warnings_, from.warnings);
 }
 
 absl::Status Problems::status() const {

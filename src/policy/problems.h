@@ -30,6 +30,14 @@ public:
     void error(std::string_view file, Position at, std::string reason);
     void warning(std::string_view file, Position at, std::string reason);
 
+    // How many there are; and to put those that came after `from` in the order of their places.
+    struct Mark {
+        std::size_t errors = 0;
+        std::size_t warnings = 0;
+    };
+    [[nodiscard]] Mark mark() const { return {errors_.size(), warnings_.size()}; }
+    void sort_from(Mark from);
+
     [[nodiscard]] bool ok() const { return errors_.empty(); }
     [[nodiscard]] const std::vector<Problem>& errors() const { return errors_; }
     [[nodiscard]] const std::vector<Problem>& warnings() const { return warnings_; }

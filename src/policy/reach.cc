@@ -22,8 +22,15 @@ bool contains(const std::vector<std::string>& list, std::string_view word) {
 }  // namespace
 
 void PolicyReader::check_reach() {
+    const bool reachable = !policy_.routes.empty() || policy_.forward_unmatched;
+    if (!reachable) {
+        reader_.warning({1, 1},
+                        "the policy has no routes and forwards nothing: every answer is 404");
+    }
     for (const LimitRule& rule : policy_.limits) {
-        check_limit_reach(rule);
+        if (reachable) {
+            check_limit_reach(rule);
+        }
         check_never_fits(rule);
     }
     check_charges();
@@ -91,21 +98,29 @@ void PolicyReader::check_never_fits(const LimitRule& rule) {
 }
 
 void PolicyReader::check_charges() {
+    check_charges_of(no_route);
     for (std::size_t i = 0; i < policy_.routes.size(); ++i) {
-        for (std::size_t k = 0; k < policy_.kinds.size(); ++k) {
-            std::size_t charges = 0;
-            for (const LimitRule& rule : policy_.limits) {
-                const bool applies = rule.covers(static_cast<RouteIndex>(i)) &&
-                                     (rule.kinds & kind_bit(static_cast<KindIndex>(k))) != 0 &&
-                                     methods_meet(rule, static_cast<RouteIndex>(i));
-                charges += applies ? 1 : 0;
-            }
-            if (charges > max_charges) {
-                reader_.error(policy_.routes[i].at,
-                              cat(charges, " limits apply to the route '", policy_.routes[i].name,
-                                  "' with kind '", policy_.kinds[k], "'; at most ", max_charges));
-                break;
-            }
+        check_charges_of(static_cast<RouteIndex>(i));
+    }
+}
+
+void PolicyReader::check_charges_of(RouteIndex route) {
+    const bool matched = route != no_route;
+    for (std::size_t k = 0; k < policy_.kinds.size(); ++k) {
+        std::size_t charges = 0;
+        for (const LimitRule& rule : policy_.limits) {
+            const bool applies = rule.covers(route) &&
+                                 (rule.kinds & kind_bit(static_cast<KindIndex>(k))) != 0 &&
+                                 (!matched || methods_meet(rule, route));
+            charges += applies ? 1 : 0;
+        }
+        if (charges > max_charges) {
+            reader_.error(matched ? policy_.routes[route].at : Position{},
+                          cat(charges, " limits apply to ",
+                              matched ? cat("the route '", policy_.routes[route].name, "'")
+                                      : "a request that matches no route",
+                              " with kind '", policy_.kinds[k], "'; at most ", max_charges));
+            return;
         }
     }
 }

@@ -2,6 +2,13 @@
 #include "policy/policy_reader.h"
 
 namespace ration {
+namespace {
+
+// Networks wider than these are hardly one's own proxies.
+constexpr int widest_v4 = 8;
+constexpr int widest_v6 = 16;
+
+}  // namespace
 
 void PolicyReader::read_address(const YamlNode& node) {
     if (!reader_.mapping(node, address_keys)) {
@@ -47,11 +54,18 @@ void PolicyReader::read_trusted(const YamlNode& node) {
             reader_.error(network->at, "not a network: 10.0.0.0/8, ::1/128, or one address");
             continue;
         }
-        if (cidr->prefix == 0) {
-            reader_.warning(network->at,
-                            "every peer is trusted: anybody can claim any address in the header");
-        }
+        check_trust(network->at, *cidr);
         policy_.address.trusted.push_back(*cidr);
+    }
+}
+
+void PolicyReader::check_trust(Position at, const Cidr& network) {
+    const int widest = network.network.v4 ? widest_v4 : widest_v6;
+    if (network.prefix == 0) {
+        reader_.warning(at, "every peer is trusted: anybody can claim any address in the header");
+    } else if (network.prefix < widest) {
+        reader_.warning(at, cat("wider than a network of proxies (/", widest,
+                                "): whoever calls from inside it chooses the address that counts"));
     }
 }
 

@@ -100,7 +100,9 @@ std::optional<CredentialRule> PolicyReader::read_credential(const YamlNode& node
     }
     CredentialRule rule;
     if (bearer != nullptr) {
-        read_pattern(*bearer, rule);
+        if (!read_pattern(*bearer, rule)) {
+            return std::nullopt;
+        }
         if (value != nullptr) {
             reader_.error(value->at, "'value' goes with header or cookie; bearer has its pattern");
         }
@@ -113,8 +115,8 @@ std::optional<CredentialRule> PolicyReader::read_credential(const YamlNode& node
                 reader_.error(place.at, "not a header or cookie name");
             }
         }
-        if (value != nullptr) {
-            read_pattern(*value, rule);
+        if (value != nullptr && !read_pattern(*value, rule)) {
+            return std::nullopt;
         }
     }
     for (const CredentialRule& other : policy_.credentials) {
@@ -128,21 +130,23 @@ std::optional<CredentialRule> PolicyReader::read_credential(const YamlNode& node
     return rule;
 }
 
-void PolicyReader::read_pattern(const YamlNode& node, CredentialRule& rule) {
+bool PolicyReader::read_pattern(const YamlNode& node, CredentialRule& rule) {
     const auto text = reader_.text(node, "a pattern");
     if (!text.has_value()) {
-        return;
+        return false;
     }
     const std::size_t star = text->find('*');
     if (star == std::string::npos || star + 1 != text->size()) {
         reader_.error(node.at, "a pattern is a prefix and '*', such as pk_*, or '*' for any value");
-        return;
+        return false;
     }
     rule.prefix = text->substr(0, star);
     if (!is_printable(rule.prefix) || rule.prefix.size() > 64) {
         reader_.error(node.at,
                       "a pattern's prefix is at most 64 printable characters without blanks");
+        return false;
     }
+    return true;
 }
 
 std::optional<KindSet> PolicyReader::kind_word(const YamlNode& node) {

@@ -71,6 +71,7 @@ void PolicyReader::read_count(const YamlNode& limit, const YamlNode& numbers, Li
     if (shape.count_attempts && shape.kind != LimitKind::fixed_window &&
         shape.kind != LimitKind::sliding_counter) {
         reader_.error(count->at, "only a fixed_window or a sliding_counter can count attempts");
+        shape.count_attempts = false;
     }
 }
 

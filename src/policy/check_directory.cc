@@ -1,0 +1,229 @@
+// Problem: a limit whose attribute a key lacks does not apply to that key, in silence; so does one
+// whose number is text. Idea: look at every key of the directory as the engine would, and say once
+// per limit and attribute how many keys are left out, with the first of them.
+#include "policy/check_directory.h"
+
+#include <algorithm>
+#include <span>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "base/text.h"
+
+namespace ration {
+namespace {
+
+using Subject = std::pair<std::string_view, const Credential*>;  // secret, and who that is
+
+// In the file's order, so that messages do not depend on hashing.
+std::vector<Subject> subjects_of(const Directory& directory) {
+    std::vector<Subject> subjects;
+    for (const auto& [secret, credential] : directory.credentials()) {
+        subjects.emplace_back(secret, credential.get());
+    }
+    std::sort(subjects.begin(), subjects.end(), [](const Subject& a, const Subject& b) {
+        const Position one = a.second->self.at;
+        const Position other = b.second->self.at;
+        return std::pair(one.line, one.column) < std::pair(other.line, other.column);
+    });
+    return subjects;
+}
+
+std::string place(const Directory& directory, const Credential& credential) {
+    return cat(directory.file(), ":", credential.self.at.line, ":", credential.self.at.column);
+}
+
+std::string dotted(const Selector& selector) {
+    std::string text = selector.name;
+    for (const std::string& step : selector.path) {
+        text += cat(text.empty() ? "" : ".", step);
+    }
+    return text;
+}
+
+bool is_bound(const Policy& policy, std::string_view kind) {
+    return std::any_of(policy.bound_entities.begin(), policy.bound_entities.end(),
+                       [&](const auto& bound) { return bound.first == kind; });
+}
+
+// Whether the value depends on the key alone, not on the single request.
+bool depends_on_key(const Policy& policy, const Selector& selector) {
+    if (selector.source == Selector::Source::entity) {
+        return !is_bound(policy, selector.name);
+    }
+    return selector.source == Selector::Source::attribute && !is_bound(policy, selector.path[0]);
+}
+
+const AttributeValue* attribute_of(const Directory& directory, const Credential& credential,
+                                   std::span<const std::string> path) {
+    const Entity* entity = path[0] == "credential" ? &credential.self : credential.entity(path[0]);
+    for (path = path.subspan(1); entity != nullptr && path.size() > 1; path = path.subspan(1)) {
+        const AttributeValue* next = entity->find(path[0]);
+        const auto* id = next != nullptr ? std::get_if<std::string>(next) : nullptr;
+        entity = id != nullptr ? directory.entity(path[0], *id) : nullptr;
+    }
+    return entity != nullptr && !path.empty() ? entity->find(path[0]) : nullptr;
+}
+
+bool has(const Directory& directory, const Credential& credential, const Selector& selector) {
+    return selector.source == Selector::Source::entity
+               ? credential.entity(selector.name) != nullptr
+               : attribute_of(directory, credential, selector.path) != nullptr;
+}
+
+class DirectoryCheck {
+public:
+    DirectoryCheck(const Policy& policy, const Directory& directory, Problems& problems)
+        : policy_(policy),
+          directory_(directory),
+          problems_(problems),
+          subjects_(subjects_of(directory)) {}
+
+    void run() {
+        check_kinds();
+        for (const LimitRule& rule : policy_.limits) {
+            check_limit(rule);
+        }
+    }
+
+private:
+    // Kinds that some route of the rule lets through.
+    [[nodiscard]] KindSet kinds_of(const LimitRule& rule) const {
+        KindSet kinds = rule.unmatched ? policy_.accepts_unmatched : 0;
+        for (std::size_t i = 0; i < policy_.routes.size(); ++i) {
+            if (rule.covers(static_cast<RouteIndex>(i))) {
+                kinds |= policy_.routes[i].accepts;
+            }
+        }
+        return kinds & rule.kinds;
+    }
+
+    [[nodiscard]] int kind_index(std::string_view kind) const {
+        for (std::size_t k = 2; k < policy_.kinds.size(); ++k) {
+            if (policy_.kinds[k] == kind) {
+                return static_cast<int>(k);
+            }
+        }
+        return -1;
+    }
+
+    [[nodiscard]] bool fits_a_pattern(int kind, std::string_view secret) const {
+        for (std::size_t i = 0; i < policy_.credentials.size(); ++i) {
+            if (policy_.kind_of_rule[i] == kind &&
+                secret.starts_with(policy_.credentials[i].prefix)) {
+                return true;
+            }
+        }
+        return false;
+    }
+
+    void check_kinds() {
+        std::vector<std::string_view> told;
+        for (const auto& [secret, credential] : subjects_) {
+            const int kind = kind_index(credential->kind);
+            if (kind >= 0 && !fits_a_pattern(kind, secret)) {
+                problems_.warning(directory_.file(), credential->self.at,
+                                  cat("this key fits no pattern of its kind '", credential->kind,
+                                      "', so nobody can use it"));
+            }
+            if (kind >= 0 || std::find(told.begin(), told.end(), credential->kind) != told.end()) {
+                continue;
+            }
+            told.push_back(credential->kind);
+            const std::string_view meant =
+                nearest_word(credential->kind, {policy_.kinds.begin(), policy_.kinds.end()});
+            problems_.warning(directory_.file(), credential->self.at,
+                              cat("the policy has no kind of credential '", credential->kind, "'",
+                                  meant.empty() ? "" : cat("; did you mean '", meant, "'?")));
+        }
+    }
+
+    void check_limit(const LimitRule& rule) {
+        std::vector<const Credential*> own;
+        const KindSet kinds = kinds_of(rule);
+        for (const auto& [secret, credential] : subjects_) {
+            const int kind = kind_index(credential->kind);
+            if (kind >= 0 && (kinds & kind_bit(static_cast<KindIndex>(kind))) != 0) {
+                own.push_back(credential);
+            }
+        }
+        for (const Selector& part : rule.key) {
+            check_present(rule, part, own);
+        }
+        if (rule.numbers.attribute.has_value()) {
+            check_present(rule, *rule.numbers.attribute, own);
+            check_numbers(rule, own);
+        }
+    }
+
+    void check_present(const LimitRule& rule, const Selector& selector,
+                       const std::vector<const Credential*>& own) {
+        if (!depends_on_key(policy_, selector)) {
+            return;
+        }
+        const Credential* first = nullptr;
+        std::size_t lacking = 0;
+        for (const Credential* credential : own) {
+            if (!has(directory_, *credential, selector)) {
+                first = first != nullptr ? first : credential;
+                ++lacking;
+            }
+        }
+        if (lacking == 0) {
+            return;
+        }
+        const std::string which =
+            lacking == own.size() ? cat("any of the ", own.size(), " keys it is meant for")
+                                  : cat(lacking, " of the ", own.size(), " keys it is meant for");
+        problems_.warning(
+            policy_.file, selector.at,
+            cat("the limit '", rule.name, "' does not apply to ", which, ", which have no ",
+                dotted(selector), "; the first is at ", place(directory_, *first)));
+    }
+
+    void check_numbers(const LimitRule& rule, const std::vector<const Credential*>& own) {
+        const Selector& selector = *rule.numbers.attribute;
+        if (!depends_on_key(policy_, selector)) {
+            return;
+        }
+        for (const Credential* credential : own) {
+            const AttributeValue* value = attribute_of(directory_, *credential, selector.path);
+            const std::string why = value != nullptr ? why_not_a_number(rule, *value) : "";
+            if (!why.empty()) {
+                problems_.warning(directory_.file(), credential->self.at,
+                                  cat("for this key ", dotted(selector),
+                                      ", the number of the limit '", rule.name, "', ", why));
+            }
+        }
+    }
+
+    // Empty when the value makes a valid limit.
+    static std::string why_not_a_number(const LimitRule& rule, const AttributeValue& value) {
+        const auto* number = std::get_if<std::int64_t>(&value);
+        if (number == nullptr) {
+            return "is not a whole number: nothing is admitted";
+        }
+        if (*number < 0) {
+            return "is below 0: nothing is admitted";
+        }
+        Limit limit = rule.numbers.shape;
+        limit.amount = limit.capacity = static_cast<std::uint64_t>(*number);
+        const absl::Status status = validate(limit);
+        return status.ok() ? "" : cat("is out of range: ", std::string(status.message()));
+    }
+
+    const Policy& policy_;
+    const Directory& directory_;
+    Problems& problems_;
+    std::vector<Subject> subjects_;
+};
+
+}  // namespace
+
+void check_directory(const Policy& policy, const Directory& directory, Problems& problems) {
+    DirectoryCheck(policy, directory, problems).run();
+}
+
+}  // namespace ration

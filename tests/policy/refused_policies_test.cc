@@ -1,0 +1,52 @@
+// Every message that a bad policy gets, with its exact place:
+// tests/policy/data/refused_policies.txt.
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <iostream>
+#include <string>
+
+#include "policy/case_file.h"
+#include "policy/policy.h"
+
+namespace ration {
+namespace {
+
+const char* environment(const char* name) {
+    return std::string_view(name) == "RATION_ODD" ? "perhaps" : nullptr;
+}
+
+std::string messages(const std::vector<Problem>& problems) {
+    std::string text;
+    for (const Problem& problem : problems) {
+        text += problem.text().substr(problem.file.size() + 1) + "\n";
+    }
+    return text;
+}
+
+class RefusedPolicy : public ::testing::TestWithParam<FileCase> {};
+
+TEST_P(RefusedPolicy, GetsExactlyTheseMessages) {
+    Problems problems;
+    const auto policy = Policy::parse("p", GetParam().text, environment, problems);
+    EXPECT_EQ(policy, nullptr);
+    std::string expected;
+    for (const std::string& line : GetParam().expected) {
+        expected += line + "\n";
+    }
+    EXPECT_EQ(messages(problems.errors()), expected);
+}
+
+INSTANTIATE_TEST_SUITE_P(File, RefusedPolicy,
+                         ::testing::ValuesIn(read_cases(std::string(RATION_SOURCE_DIR) +
+                                                        "/tests/policy/data/refused_policies.txt")),
+                         [](const auto& tested) {
+                             std::string name;
+                             for (const char c : tested.param.name) {
+                                 name += std::isalnum(static_cast<unsigned char>(c)) != 0 ? c : '_';
+                             }
+                             return name;
+                         });
+
+}  // namespace
+}  // namespace ration
