@@ -19,6 +19,13 @@ elseif(RATION_SANITIZE STREQUAL "thread")
     add_link_options(-fsanitize=thread)
 endif()
 
+if(RATION_FUZZ)
+    # Without it libFuzzer is blind: coverage comes from the libraries under test.
+    add_compile_options(-fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=undefined
+        -fno-omit-frame-pointer)
+    add_link_options(-fsanitize=address,undefined)
+endif()
+
 function(ration_layer name)
     cmake_parse_arguments(LAYER "" "" "SOURCES;HEADERS;LINKS" ${ARGN})
     add_library(ration_${name} STATIC ${LAYER_SOURCES} ${LAYER_HEADERS})
