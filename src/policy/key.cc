@@ -1,6 +1,6 @@
 // Problem: parts are callers' text, so any separator could be forged ("a|b" + "c" and "a" + "b|c").
-// Idea: each piece stands behind its length: one byte up to 253; 0xFE and two bytes above that.
-// 0xFF in the place of a length announces the digest of everything that would have followed.
+// Idea: each piece stands behind its length in one byte. 0xFF in the place of a length, which no
+// piece of a key can have, announces the digest of everything that would have followed.
 #include "policy/key.h"
 
 #include <sodium.h>
@@ -11,25 +11,19 @@
 namespace ration {
 namespace {
 
-constexpr std::size_t longest_short_piece = 0xfd;
-constexpr unsigned char long_piece = 0xfe;
 constexpr unsigned char digest_follows = 0xff;
 constexpr std::size_t digest_bytes = 32;
 
+// A piece that fits a key has a length that fits a byte and is not the mark of a digest.
+static_assert(max_built_key_bytes - 2 < digest_follows);
 static_assert(1 + max_rule_name_bytes + 1 + digest_bytes <= max_built_key_bytes);
 
 std::size_t framed_size(std::string_view piece) {
-    return piece.size() + (piece.size() <= longest_short_piece ? 1 : 3);
+    return piece.size() + 1;
 }
 
 char* put_piece(char* out, std::string_view piece) {
-    if (piece.size() <= longest_short_piece) {
-        *out++ = static_cast<char>(piece.size());
-    } else {
-        *out++ = static_cast<char>(long_piece);
-        *out++ = static_cast<char>(piece.size() >> 8);
-        *out++ = static_cast<char>(piece.size() & 0xff);
-    }
+    *out++ = static_cast<char>(piece.size());
     return std::copy(piece.begin(), piece.end(), out);
 }
 

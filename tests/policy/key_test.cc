@@ -46,8 +46,8 @@ TEST(Key, PartsCannotBeMovedAcrossTheirBorders) {
 }
 
 TEST(Key, IsDigestedOnePastTheBound) {
-    // One byte of name and its length, then a part with three bytes of length.
-    const std::size_t room = max_built_key_bytes - 2 - 3;
+    // One byte of name and one of its length, then a part with one byte of length.
+    const std::size_t room = max_built_key_bytes - 2 - 1;
     const std::string fits = key_of("r", {std::string(room, 'x')});
     EXPECT_EQ(fits.size(), max_built_key_bytes);
     const std::string digested = key_of("r", {std::string(room + 1, 'x')});
