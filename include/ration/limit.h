@@ -32,7 +32,7 @@ enum class LimitKind : std::uint8_t {
 inline constexpr std::uint64_t max_amount = 1'000'000'000;                // units
 inline constexpr std::uint64_t max_per_second = 1'000'000;                // refill rate
 inline constexpr Nanos max_period = std::chrono::hours(24) * 3653;        // 10 years
-inline constexpr Nanos max_full_refill = std::chrono::hours(24) * 73050;  // 200 years
+inline constexpr Nanos max_full_refill = 20 * max_period;                 // 200 years
 inline constexpr std::uint64_t max_sliding_amount = 100'000;              // records kept per key
 inline constexpr std::size_t max_interned_limits = std::size_t{1} << 20;  // in one process
 

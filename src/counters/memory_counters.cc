@@ -29,9 +29,10 @@ struct Plan {
 
 absl::StatusOr<Plan> make_plan(const MemoryCountersOptions& options) {
     Plan plan;
-    if (options.max_bytes < min_counter_bytes) {
-        return absl::InvalidArgumentError(absl::StrCat("counters need at least ", min_counter_bytes,
-                                                       " bytes, got ", options.max_bytes));
+    if (options.max_bytes < min_counter_bytes || options.max_bytes > max_counter_bytes) {
+        return absl::InvalidArgumentError(absl::StrCat("counters have from ", min_counter_bytes,
+                                                       " to ", max_counter_bytes, " bytes, got ",
+                                                       options.max_bytes));
     }
     plan.log_bytes =
         options.log_bytes != 0 ? options.log_bytes : std::max(min_log_bytes, options.max_bytes / 8);

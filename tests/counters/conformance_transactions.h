@@ -203,6 +203,38 @@ TEST_P(CountersConformance, AWindowTakesBackOnlyWhatWasTakenInIt) {
     EXPECT_EQ(give(log, at(seconds(161)), 4, at(seconds(100))).used, 4U);
 }
 
+// ---- what is already a fact ----
+
+TEST_P(CountersConformance, AForcedChargeIsOwedPastTheCapacity) {
+    const LimitRef limit = ref(token_bucket(10, minutes(1)));
+    EXPECT_EQ(take(limit, at_ms(0), 4).used, 4U);
+    const Outcome outcome =
+        apply({{.key = "r/k", .limit = limit, .cost = 11, .op = ChargeOp::force}}, at_ms(0));
+    EXPECT_TRUE(outcome.admitted);
+    EXPECT_EQ(outcome.levels[0].used, 15U);
+    EXPECT_EQ(outcome.levels[0].remaining, 0U);
+    const Level refused = look(limit, at_ms(0));
+    EXPECT_EQ(refused.wait, seconds(36)) << "five too many, and one to have";
+    EXPECT_EQ(refused.reset, seconds(90));
+    expect_exact_wait(limit, at_ms(0), 1);
+    EXPECT_EQ(give(limit, at_ms(0), 6).used, 9U);
+}
+
+TEST_P(CountersConformance, AForcedChargeCountsForEveryKind) {
+    for (const Limit& numbers :
+         {token_bucket(10, minutes(1)), fixed_window(10, minutes(1)),
+          sliding_window(10, minutes(1)), sliding_counter(10, minutes(1)), concurrency(10)}) {
+        SCOPED_TRACE(to_string(numbers));
+        counters = GetParam().open();
+        const LimitRef limit = ref(numbers);
+        EXPECT_TRUE(
+            apply({{.key = "r/k", .limit = limit, .cost = 9, .op = ChargeOp::force}}, at_ms(0))
+                .admitted);
+        EXPECT_EQ(take(limit, at_ms(0)).remaining, 0U);
+        EXPECT_EQ(take(limit, at_ms(0)).verdict, Verdict::refused);
+    }
+}
+
 // ---- changed numbers ----
 
 TEST_P(CountersConformance, ARaisedBucketKeepsItsUse) {
