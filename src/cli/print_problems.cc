@@ -6,10 +6,14 @@
 
 namespace ration {
 
-void print_problems(const Problems& problems) {
+void print_errors(const Problems& problems) {
     for (const Problem& problem : problems.errors()) {
         std::cerr << problem.text() << '\n';
     }
+}
+
+void print_problems(const Problems& problems) {
+    print_errors(problems);
     for (const Problem& problem : problems.warnings()) {
         std::cerr << Problem{problem.file, problem.at, cat("warning: ", problem.reason)}.text()
                   << '\n';

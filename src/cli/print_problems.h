@@ -5,6 +5,8 @@
 
 namespace ration {
 
+// Without the warnings.
+void print_errors(const Problems& problems);
 void print_problems(const Problems& problems);
 
 }  // namespace ration

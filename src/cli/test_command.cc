@@ -23,7 +23,7 @@ int run_tests(const TestArguments& arguments) {
     for (const std::string& path : arguments.files) {
         Problems problems;
         const auto file = load_test_file(path, problems);
-        print_problems(problems);
+        print_errors(problems);
         if (!file) {
             readable = false;
             continue;

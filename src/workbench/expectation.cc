@@ -32,7 +32,7 @@ std::string level_number(const ServiceAnswer& answer, std::string_view rule, boo
             return cat(used ? line.level.used : line.level.remaining);
         }
     }
-    return "none: the limit did not apply";
+    return "none";
 }
 
 std::string label(const ExpectedValue& expected) {

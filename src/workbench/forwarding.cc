@@ -6,29 +6,68 @@
 
 #include "base/text.h"
 #include "server/gateway.h"
-#include "workbench/message_check.h"
+#include "server/http/fields.h"
+#include "wire/decimal.h"
 
 namespace ration {
 
 namespace {
 
-// True when the Connection field of `fields` names `name` (RFC 9110 7.6.1).
+// True when a Connection field of `fields` names `name` (RFC 9110 7.6.1).
 template <typename FieldList>
 bool connection_names(const FieldList& fields, std::string_view name) {
     for (const auto& [field, value] : fields) {
-        if (!equal_ignoring_case(field, "connection")) {
-            continue;
-        }
-        std::string_view rest = value;
-        while (!rest.empty()) {
-            const std::size_t comma = std::min(rest.find(','), rest.size());
-            if (equal_ignoring_case(trimmed(rest.substr(0, comma)), name)) {
-                return true;
-            }
-            rest.remove_prefix(std::min(comma + 1, rest.size()));
+        if (http::field_id(field) == http::FieldId::connection && http::list_has(value, name)) {
+            return true;
         }
     }
     return false;
+}
+
+// Fields that end at this hop, by themselves or because Connection says so.
+template <typename FieldList>
+bool ends_here(const FieldList& fields, std::string_view name) {
+    const http::FieldId id = http::field_id(name);
+    return http::is_hop_by_hop(id) || id == http::FieldId::content_length ||
+           id == http::FieldId::trailer ||
+           (connection_names(fields, name) && !http::is_protected_from_connection(name));
+}
+
+bool has_field(const Fields& fields, std::string_view name) {
+    return std::any_of(fields.begin(), fields.end(), [name](const auto& field) {
+        return equal_ignoring_case(field.first, name);
+    });
+}
+
+void put_date(Wall now, Fields& fields) {
+    if (!has_field(fields, "Date")) {
+        std::array<char, max_decimal_bytes> buffer;
+        fields.emplace_back("Date", http_date(now, buffer));
+    }
+}
+
+bool is_bodiless(std::string_view method, int status) {
+    return method == "HEAD" || status == 204 || status == 304;
+}
+
+// The proxies the request came through, and its peer.
+std::string forwarded_for(const Exchange& exchange) {
+    std::string list;
+    for (const Header& header : exchange.request.headers) {
+        if (http::field_id(header.name) == http::FieldId::x_forwarded_for &&
+            !header.value.empty()) {
+            list += cat(list.empty() ? "" : ", ", header.value);
+        }
+    }
+    if (const auto& peer = exchange.request.peer.address) {
+        CallerAddress whole{.address = *peer,
+                            .prefix = peer->v4 ? std::uint8_t{32} : std::uint8_t{128},
+                            .known = true};
+        std::array<char, 64> buffer;
+        std::string_view text = whole.text(buffer);
+        list += cat(list.empty() ? "" : ", ", text.substr(0, text.find('/')));
+    }
+    return list;
 }
 
 std::size_t head_bytes(const RequestView& request) {
@@ -41,24 +80,6 @@ std::size_t head_bytes(const RequestView& request) {
 }
 
 }  // namespace
-
-bool is_hop_by_hop(std::string_view name) {
-    static constexpr std::array<std::string_view, 9> names = {"connection",
-                                                              "keep-alive",
-                                                              "proxy-authenticate",
-                                                              "proxy-authorization",
-                                                              "proxy-connection",
-                                                              "te",
-                                                              "trailer",
-                                                              "transfer-encoding",
-                                                              "upgrade"};
-    for (const std::string_view hop : names) {
-        if (equal_ignoring_case(name, hop)) {
-            return true;
-        }
-    }
-    return false;
-}
 
 std::optional<Answer> gateway_refusal(const Policy& policy, const RequestView& request,
                                       std::size_t body_bytes) {
@@ -85,28 +106,37 @@ std::optional<Answer> gateway_refusal(const Policy& policy, const RequestView& r
     return std::nullopt;
 }
 
-void put_answer(Answer made, std::string_view method, ServiceAnswer& out) {
+void put_answer(Answer made, std::string_view method, Wall now, ServiceAnswer& out) {
+    static const GatewayOptions options;
     out.status = made.status;
     out.headers = std::move(made.headers);
-    out.body = method == "HEAD" ? std::string() : std::move(made.body);
+    out.headers.emplace_back("Server", options.server_name);
+    put_date(now, out.headers);
+    if (made.status != 204 && made.status != 304) {
+        out.headers.emplace_back("Content-Length", cat(made.body.size()));
+    }
+    out.body = is_bodiless(method, made.status) ? std::string() : std::move(made.body);
 }
 
 void put_upstream_answer(const Engine& engine, const Exchange& exchange,
-                         const ScriptedAnswer& upstream, ServiceAnswer& out) {
+                         const ScriptedAnswer& upstream, Wall now, ServiceAnswer& out) {
     out.status = upstream.status;
     out.headers.clear();
     for (const auto& [name, value] : upstream.headers) {
-        if (!is_hop_by_hop(name) && !connection_names(upstream.headers, name) &&
-            !engine.drops_response_field(exchange, name)) {
+        if (!ends_here(upstream.headers, name) && !engine.drops_response_field(exchange, name)) {
             out.headers.emplace_back(name, value);
         }
     }
     engine.response_fields(exchange, [&out](std::string_view name, std::string_view value) {
         out.headers.emplace_back(name, value);
     });
-    const bool bodiless =
-        exchange.request.method == "HEAD" || upstream.status == 204 || upstream.status == 304;
-    out.body = bodiless ? std::string() : upstream.body;
+    put_date(now, out.headers);
+    if (is_bodiless(exchange.request.method, upstream.status)) {
+        out.body.clear();
+    } else {
+        out.body = upstream.body;
+        out.headers.emplace_back("Content-Length", cat(out.body.size()));
+    }
 }
 
 ForwardedRequest forwarded_request(const Engine& engine, const Exchange& exchange) {
@@ -117,11 +147,17 @@ ForwardedRequest forwarded_request(const Engine& engine, const Exchange& exchang
         forwarded.target += cat("?", exchange.target.query);
     }
     for (const Header& header : exchange.request.headers) {
-        if (!is_hop_by_hop(header.name) &&
-            !connection_names(exchange.request.headers, header.name) &&
+        const http::FieldId id = http::field_id(header.name);
+        const bool rewritten = id == http::FieldId::x_forwarded_for ||
+                               id == http::FieldId::x_forwarded_proto ||
+                               id == http::FieldId::expect;
+        if (!rewritten && !ends_here(exchange.request.headers, header.name) &&
             !Engine::drops_request_field(header.name)) {
             forwarded.headers.emplace_back(header.name, header.value);
         }
+    }
+    if (std::string list = forwarded_for(exchange); !list.empty()) {
+        forwarded.headers.emplace_back("X-Forwarded-For", std::move(list));
     }
     engine.request_fields(exchange, [&forwarded](std::string_view name, std::string_view value) {
         forwarded.headers.emplace_back(name, value);

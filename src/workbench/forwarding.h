@@ -18,16 +18,13 @@ namespace ration {
                                                     std::size_t body_bytes);
 
 // A whole answer made by ration becomes the final one; HEAD gets no body.
-void put_answer(Answer made, std::string_view method, ServiceAnswer& out);
+void put_answer(Answer made, std::string_view method, Wall now, ServiceAnswer& out);
 
 // The upstream's answer becomes the final one, with the engine's fields.
 void put_upstream_answer(const Engine& engine, const Exchange& exchange,
-                         const ScriptedAnswer& upstream, ServiceAnswer& out);
+                         const ScriptedAnswer& upstream, Wall now, ServiceAnswer& out);
 
 // What goes to the upstream: the normal path, the client's end-to-end fields, who the caller is.
 [[nodiscard]] ForwardedRequest forwarded_request(const Engine& engine, const Exchange& exchange);
-
-// Fields that concern one connection only (RFC 9110 7.6.1), whatever the peer sent.
-[[nodiscard]] bool is_hop_by_hop(std::string_view name);
 
 }  // namespace ration

@@ -7,12 +7,6 @@
 
 namespace ration {
 
-// RFC 9110 5.6.2: method and field names.
-[[nodiscard]] bool is_http_token(std::string_view text);
-
-// Without the blanks around it.
-[[nodiscard]] std::string_view trimmed(std::string_view text);
-
 // Empty, or why `name: value` cannot be a header field.
 [[nodiscard]] std::string wrong_field(std::string_view name, std::string_view value);
 

@@ -10,10 +10,10 @@
 #include <utility>
 
 #include "base/text.h"
+#include "server/http/fields.h"
 #include "workbench/answer_line.h"
 #include "workbench/instant.h"
 #include "workbench/line_reader.h"
-#include "workbench/message_check.h"
 #include "workbench/replay_line.h"
 #include "workbench/virtual_service.h"
 
@@ -160,7 +160,7 @@ bool Replay::run(std::istream& in) {
         }
         if (read == LineRead::too_long) {
             good = wrong(1, cat("the line has more than ", max_replay_line_bytes, " bytes"));
-        } else if (!trimmed(text).empty()) {
+        } else if (!http::trimmed(text).empty()) {
             good = take_line(text);
         }
     }

@@ -7,6 +7,7 @@
 
 #include "base/text.h"
 #include "policy/problems.h"
+#include "server/http/fields.h"
 #include "workbench/instant.h"
 #include "workbench/json_cursor.h"
 #include "workbench/message_check.h"
@@ -68,7 +69,7 @@ bool read_field_value(JsonCursor& cursor, const std::string& name, Fields& field
     if (const std::string wrong = wrong_field(name, value); !wrong.empty()) {
         return cursor.fail(wrong);
     }
-    fields.emplace_back(name, trimmed(value));
+    fields.emplace_back(name, http::trimmed(value));
     return true;
 }
 
@@ -143,7 +144,7 @@ bool read_peer(JsonCursor& cursor, Peer& peer) {
 
 bool read_method(JsonCursor& cursor, std::string& method) {
     return cursor.string(method) &&
-           (is_http_token(method) ||
+           (http::is_token(method) ||
             cursor.fail(cat(json_quoted(method), " is not a request method")));
 }
 

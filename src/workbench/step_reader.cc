@@ -3,9 +3,9 @@
 #include <utility>
 
 #include "base/text.h"
+#include "server/http/fields.h"
 #include "workbench/expect_reader.h"
 #include "workbench/instant.h"
-#include "workbench/message_check.h"
 #include "workbench/test_keys.h"
 #include "workbench/yaml_values.h"
 
@@ -83,7 +83,7 @@ void read_request_line(Reader& reader, const YamlNode& node, TestStep& step) {
     if (blank != std::string::npos) {
         step.request.target = line.substr(blank + 1);
     }
-    if (!is_http_token(step.request.method) || step.request.target.empty()) {
+    if (!http::is_token(step.request.method) || step.request.target.empty()) {
         reader.error(node.at, "a request is a method and a path, such as GET /v1/quote");
     }
 }

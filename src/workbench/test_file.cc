@@ -37,6 +37,7 @@ private:
 
     Reader reader_;
     RulesReader rules_reader_;
+    bool file_has_policy_ = false;
     TestFile file_;
 };
 
@@ -91,7 +92,7 @@ void TestFileReader::read_case(const YamlNode& node, CaseDefaults defaults) {
     if (const YamlNode* name = node.find("name")) {
         out.name = reader_.text(*name, "a case's name").value_or("");
     }
-    if (node.find("policy") == nullptr && defaults.rules.policy == nullptr) {
+    if (node.find("policy") == nullptr && !file_has_policy_) {
         reader_.error(node.at, "neither the case nor the file has a policy");
     }
     if (const YamlNode* steps = node.find("steps")) {
@@ -106,6 +107,7 @@ TestFile TestFileReader::read(const YamlNode& root) {
     }
     CaseDefaults defaults;
     defaults.rules.directory = empty_directory();
+    file_has_policy_ = root.find("policy") != nullptr;
     read_defaults(root, defaults);
     const YamlNode* cases = root.find("cases");
     if (cases == nullptr) {

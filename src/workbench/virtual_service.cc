@@ -91,7 +91,7 @@ absl::Status VirtualService::request(Mono at, ServiceRequest request, std::uint6
     if (const auto malformed =
             gateway_refusal(*engine_->rules()->policy, call->view(), call->request.body.size())) {
         call->answer.outcome = ServiceOutcome::refused;
-        put_answer(*malformed, call->request.method, call->answer);
+        put_answer(*malformed, call->request.method, now().wall, call->answer);
         answer(*call, std::move(call->answer));
         idle_.push_back(std::move(call));
         return absl::OkStatus();
@@ -99,7 +99,7 @@ absl::Status VirtualService::request(Mono at, ServiceRequest request, std::uint6
     engine_->begin(call->exchange, call->view(), now());
     report_exchange(call->exchange, call->answer);
     if (call->exchange.decision.kind != Decision::Kind::admit) {
-        put_answer(engine_->answer(call->exchange), call->request.method, call->answer);
+        put_answer(engine_->answer(call->exchange), call->request.method, now().wall, call->answer);
         engine_->finish(call->exchange, {.kind = Ending::Kind::refused}, now());
         answer(*call, std::move(call->answer));
         idle_.push_back(std::move(call));
@@ -143,7 +143,7 @@ void VirtualService::complete(InFlight& call) {
     if (!upstream.takes || *upstream.takes > options_.upstream_timeout) {
         engine_->finish(call.exchange, {.kind = Ending::Kind::timed_out}, now());
         put_answer(engine_->failure(call.exchange, BuiltIn::gateway_timeout), call.request.method,
-                   call.answer);
+                   now().wall, call.answer);
     } else {
         std::vector<Header> fields;
         for (const auto& [name, value] : upstream.headers) {
@@ -152,7 +152,7 @@ void VirtualService::complete(InFlight& call) {
         const Ending ending{
             .kind = Ending::Kind::answered, .status = upstream.status, .response_headers = fields};
         engine_->finish(call.exchange, ending, now());
-        put_upstream_answer(*engine_, call.exchange, upstream, call.answer);
+        put_upstream_answer(*engine_, call.exchange, upstream, now().wall, call.answer);
     }
     answer(call, std::move(call.answer));
 }

@@ -5,6 +5,7 @@
 #include "base/text.h"
 #include "nlohmann/json.hpp"
 #include "request/header.h"
+#include "server/http/fields.h"
 #include "workbench/instant.h"
 #include "workbench/json_cursor.h"
 #include "workbench/message_check.h"
@@ -54,7 +55,7 @@ void add_field(Reader& reader, const std::string& name, const YamlNode& value, F
         reader.error(value.at, wrong);
         return;
     }
-    fields.emplace_back(name, trimmed(value.scalar));
+    fields.emplace_back(name, http::trimmed(value.scalar));
 }
 
 }  // namespace

@@ -1,0 +1,187 @@
+#include "workbench/test_run.h"
+
+#include <gtest/gtest.h>
+
+#include <sstream>
+
+namespace ration {
+namespace {
+
+constexpr std::string_view preamble = R"(policy:
+  policy: small
+  routes: {thing: GET /thing}
+  limits:
+    - {name: rate, per: [address], token_bucket: 2/s}
+    - {name: long, per: [address], token_bucket: 100/h}
+cases:
+)";
+
+struct Outcome {
+    TestTally tally;
+    std::string report;
+    std::string problems;
+};
+
+Outcome run(std::string_view cases) {
+    Outcome outcome;
+    Problems problems;
+    const std::string text = std::string(preamble) + std::string(cases);
+    const auto file = parse_test_file("t.test.yaml", text, problems);
+    for (const Problem& problem : problems.errors()) {
+        outcome.problems += problem.text() + "\n";
+    }
+    if (file) {
+        std::ostringstream report;
+        outcome.tally = run_test_file(*file, in_process(), report);
+        outcome.report = report.str();
+    }
+    return outcome;
+}
+
+TEST(TestRun, WhatCameOutAsExpectedSaysNothing) {
+    const Outcome outcome = run(R"(  - name: both
+    steps:
+      - {request: GET /thing, times: 3, expect: {admitted: 2, refused: 1, status: [200, 200, 429]}}
+      - {at: 0.5s, request: GET /thing, expect: {status: 200, headers: {Retry-After: absent}}}
+)");
+    EXPECT_EQ(outcome.problems, "");
+    EXPECT_EQ(outcome.report, "");
+    EXPECT_EQ(summary(outcome.tally), "1 passed, 0 failed");
+}
+
+TEST(TestRun, ADifferenceIsShownWithPlaceRequestAndLevels) {
+    const Outcome outcome = run(R"(  - name: too hopeful
+    steps:
+      - request: GET /thing
+        times: 4
+        every: 100ms
+        headers: {X-Note: "n{n}"}
+        expect: {status: 200, headers: {Retry-After: absent}, admitted: 4}
+  - name: fine
+    steps:
+      - {request: GET /thing}
+)");
+    EXPECT_EQ(outcome.problems, "");
+    EXPECT_EQ(outcome.report,
+              R"(t.test.yaml:10:9: case 'too hopeful', step 1 at 0.2 s: GET /thing, request 3 of 4
+    from 192.0.2.1, X-Note: n3
+    status
+        expected  200
+        got       429
+    header Retry-After
+        expected  absent
+        got       1
+    limit rate (2/s): 0 left of 2, 2 in use, wait 0.3 s
+    limit long (100/h): 98 left of 100, 2 in use
+    1 more of the step's requests differ
+t.test.yaml:10:9: case 'too hopeful', step 1 at 0 s: GET /thing
+    how many of 4 were admitted
+        expected  4
+        got       2
+    limit rate (2/s): 0 left of 2, 2 in use, wait 0.2 s
+    limit long (100/h): 98 left of 100, 2 in use
+)");
+    EXPECT_EQ(summary(outcome.tally), "1 passed, 1 failed");
+}
+
+TEST(TestRun, ABodyIsComparedToTheLetterOrByItsMembers) {
+    const Outcome outcome = run(R"(  - name: bodies
+    steps:
+      - request: GET /thing
+        upstream: {body: {a: {b: 1, c: "1"}, d: [1, 2]}}
+        expect: {body: '{"a":{"b":1,"c":"1"},"d":[1,2]}'}
+      - request: GET /thing
+        upstream: {body: {a: {b: 1, c: "1"}, d: [1, 2]}}
+        expect: {body: {a: {c: "1"}, d: [1, 2]}}
+      - {at: 1h, request: GET /thing, upstream: {body: {a: 1}}, expect: {body: {a: "1"}}}
+      - {at: 2h, request: GET /thing, upstream: {body: text}, expect: {body: {a: 1}}}
+      - {at: 3h, request: GET /thing, upstream: {body: {a: 1}}, expect: {body: {b: 1}}}
+)");
+    EXPECT_EQ(outcome.problems, "");
+    EXPECT_NE(outcome.report.find("body, a: expected \"1\", got 1\n"), std::string::npos)
+        << outcome.report;
+    EXPECT_NE(outcome.report.find("body, the body is not JSON\n"), std::string::npos);
+    EXPECT_NE(outcome.report.find("body, b: expected 1, but there is no such member\n"),
+              std::string::npos);
+    EXPECT_EQ(outcome.report.find("step 1"), std::string::npos);
+    EXPECT_EQ(outcome.report.find("step 2"), std::string::npos);
+}
+
+TEST(TestRun, AHeaderThatStandsTwiceIsNotOneThatStandsOnce) {
+    const Outcome outcome = run(R"(  - name: twice
+    steps:
+      - request: GET /thing
+        upstream: {headers: {X-A: [one, two]}}
+        expect: {headers: {X-A: one}}
+)");
+    EXPECT_NE(outcome.report.find("got       one | two (2 fields)"), std::string::npos)
+        << outcome.report;
+}
+
+struct WrongRow {
+    const char* cases;
+    const char* problem;
+};
+
+class WrongFileTest : public ::testing::TestWithParam<WrongRow> {};
+
+TEST_P(WrongFileTest, IsToldWithItsPlace) {
+    EXPECT_EQ(run(GetParam().cases).problems, GetParam().problem);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Rows, WrongFileTest,
+    ::testing::Values(
+        WrongRow{"  - {name: x, steps: [{request: GET /thing, expcet: {status: 200}}]}\n",
+                 "t.test.yaml:8:45: unknown key of a request step 'expcet'; did you mean "
+                 "'expect'?\n"},
+        WrongRow{"  - {name: x, steps: [{request: GET /thing, expect: {stauts: 200}}]}\n",
+                 "t.test.yaml:8:54: unknown key of an expectation 'stauts'; did you mean "
+                 "'status'?\n"},
+        WrongRow{"  - {name: x, steps: [{requst: GET /thing}]}\n",
+                 "t.test.yaml:8:24: a step needs request, reload, counters, restart or wall\n"},
+        WrongRow{"  - {name: x, steps: [{request: GET}]}\n",
+                 "t.test.yaml:8:33: a request is a method and a path, such as GET /v1/quote\n"},
+        WrongRow{"  - {name: x, steps: [{at: 2s, request: GET /}, {at: 1s, request: GET /}]}\n",
+                 "t.test.yaml:8:56: before the step above, which is at 2 s\n"},
+        WrongRow{"  - {name: x, steps: [{request: GET /, times: 2, expect: {status: [200]}}]}\n",
+                 "t.test.yaml:8:69: a list of 1 expected values, but the step has 2 requests\n"},
+        WrongRow{"  - {name: x, steps: [{request: GET /, address: 'nowhere'}]}\n",
+                 "t.test.yaml:8:24: 'nowhere' is not an IP address\n"},
+        WrongRow{"  - {name: x, steps: [{request: GET /, times: 100001}]}\n",
+                 "t.test.yaml:8:47: times is a whole number from 1 to 100000, not '100001'\n"},
+        WrongRow{"  - {name: x, steps: [{request: GET /, expect: {outcome: admited}}]}\n",
+                 "t.test.yaml:8:58: unknown outcome 'admited'; did you mean 'admitted'?\n"},
+        WrongRow{"  - {name: x, steps: [{counters: off}]}\n",
+                 "t.test.yaml:8:34: counters are down or up\n"},
+        WrongRow{"  - {name: x, steps: []}\n",
+                 "t.test.yaml:8:22: steps are a list of 1 to 10000\n"},
+        WrongRow{"  - {name: x, policy: {policy: y}, steps: [{request: GET /}]}\n",
+                 "t.test.yaml:8:23: write it as a block that starts on a line of its own\n"}));
+
+TEST(TestFile, AProblemInAPolicyWrittenInPlaceHasItsPlaceInTheFile) {
+    const Outcome outcome = run(R"(  - name: x
+    policy:
+      policy: other
+      routes: {thing: GET /thing}
+      limits:
+        - {name: rate, per: [address], token_bukcet: 2/s}
+    steps:
+      - {request: GET /thing}
+)");
+    EXPECT_EQ(outcome.problems.rfind("t.test.yaml:13:", 0), 0U) << outcome.problems;
+}
+
+TEST(FillIn, NumbersTheRequestsOfAStep) {
+    TestRequest request{"GET", "/b/{n}/x?{n}", {{"X", "{n}{n}"}}, "10.0.0.{n}", "b{n}", {}};
+    const auto filled = fill_in(request, 12);
+    ASSERT_TRUE(filled.ok());
+    EXPECT_EQ(filled->target, "/b/12/x?12");
+    EXPECT_EQ(filled->headers[0].second, "1212");
+    EXPECT_EQ(filled->body, "b12");
+    EXPECT_EQ(filled->peer.address, IpAddress::parse("10.0.0.12"));
+    EXPECT_FALSE(fill_in(request, 256).ok());
+}
+
+}  // namespace
+}  // namespace ration
