@@ -13,7 +13,7 @@ int main() {
     int sent = 0;
     for (int mail = 0; mail < 40; ++mail) {
         const std::string user = mail % 2 == 0 ? "ana" : "bo";
-        if ((*limiter)->take(user).admitted) {
+        if (limiter->take(user).allowed) {
             ++sent;
         }
     }

@@ -58,18 +58,26 @@ class Source:
             yield match.start(), self.code[match.end():end]
 
     def functions(self):
-        """(line, name, lines between the braces) of each function that is not a lambda."""
+        """(line, name, lines between the braces) of each function that is not a lambda.
+
+        The rows of a table (`= {...}`) are data and don't count.
+        """
         stack, start = [], 0
         for match in re.finditer(r"[;{}]", self.code):
             head = self.code[start:match.start()]
             start = match.end()
             if match.group() == "{":
-                stack.append((match.start(), self._function_name(head, stack)))
+                kind = "table" if re.search(r"=\s*$", head) else self._function_name(head, stack)
+                stack.append([match.start(), kind, 0])
             elif match.group() == "}" and stack:
-                opened, name = stack.pop()
-                if name and name != "namespace":
-                    first, last = self.line_of(opened), self.line_of(match.start())
-                    yield first, name, last - first - 1
+                opened, name, table_lines = stack.pop()
+                first, last = self.line_of(opened), self.line_of(match.start())
+                if name == "table":
+                    table_lines = last - first
+                elif name and name != "namespace":
+                    yield first, name, last - first - 1 - table_lines
+                if stack:
+                    stack[-1][2] += table_lines
 
     @staticmethod
     def _function_name(head, stack):
@@ -81,6 +89,4 @@ class Source:
         if CONTAINER.search(before_brackets) and "operator" not in before_brackets:
             return "namespace"
         name = re.search(r"([~\w:]+|operator\S+)\s*\(", head)
-        if name and not re.search(r"=\s*$", head):
-            return name.group(1)
-        return None
+        return name.group(1) if name else None

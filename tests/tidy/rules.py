@@ -18,11 +18,14 @@ LAYERS = ["base", "limits", "wire", "request", "policy", "engine", "counters", "
 
 # Headers that cost seconds to compile or whose types must not spread, and who may include them.
 HEAVY_HEADERS = {
-    r"boost/beast": [r"src/server/http_parser\.(h|cc)"],
-    r"boost/": [r"src/server/.*", r"tests/server/.*"],
-    r"openssl/": [r"src/server/.*", r"tests/server/.*"],
-    r"spdlog/": [r"src/server/access_log\.cc", r"src/server/log\.cc"],
-    r"yaml-cpp/": [r"src/policy/yaml_source\.(h|cc)"],
+    r"boost/": [r"src/server/http/head_parser\.cc"],
+    r"openssl/": [r"src/server/net/(stream|tls)\.cc", r"src/policy/directory_reader\.cc", r"tests/server/.*"],
+    r"spdlog/": [r"src/server/process/log\.cc"],
+    r"yaml-cpp/": [r"src/policy/yaml_source\.cc"],
+    r"prometheus/": [r"src/server/metrics/exposition\.cc"],
+    r"sqlite3": [r"src/ledger/sqlite_.*", r"tests/ledger/.*"],
+    r"nlohmann/json\.hpp": [r"src/(policy/schema|request/canonical_json)\.cc", r"src/server/admin/.*",
+                            r"src/workbench/.*\.cc", r"tests/.*"],
     r"CLI/": [r"src/cli/.*"],
 }
 
