@@ -114,6 +114,8 @@ CPP_RULES = [include_direction, public_headers_are_light, heavy_headers, clock_r
 
 
 def file_length(source):
+    if source.path.endswith(".json"):
+        return  # written by a program
     lines = source.text.count("\n")
     if lines > MAX_FILE_LINES:
         yield f"{source.path}:1: {lines} lines, {MAX_FILE_LINES} are allowed"
