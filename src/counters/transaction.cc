@@ -20,15 +20,6 @@ constexpr std::uint32_t reclaim_budget = 1024;  // slots looked at for one newco
 // And below it, once half full. A drop is a step too, so fewer would not keep up with newcomers.
 constexpr std::uint32_t newcomer_steps = 4;
 
-bool is_log(const LimitRef::Entry& numbers) {
-    return numbers.limit.kind == LimitKind::sliding_window;
-}
-bool needs_block(const LimitRef::Entry& numbers) {
-    return is_log(numbers) || numbers.limit.kind == LimitKind::sliding_counter;
-}
-bool is_in_flight(const LimitRef::Entry& numbers) {
-    return numbers.limit.kind == LimitKind::concurrency;
-}
 // Ops that raise a level, and so need a place for it.
 bool raises(ChargeOp op) {
     return op == ChargeOp::take || op == ChargeOp::force;
@@ -62,7 +53,7 @@ void TransactionRun::execute(Outcome& outcome) {
     unlock_shards();
 }
 
-bool TransactionRun::valid() const {
+inline bool TransactionRun::valid() const {
     return charges_.size() <= max_charges &&
            std::all_of(charges_.begin(), charges_.end(), [](const Charge& charge) {
                return charge.limit && charge.key.size() <= max_key_bytes &&
@@ -70,17 +61,23 @@ bool TransactionRun::valid() const {
            });
 }
 
-void TransactionRun::hash_keys() {
+inline void TransactionRun::hash_keys() {
     for (std::size_t i = 0; i < charges_.size(); ++i) {
         hashes_[i] = tables_.hash(charges_[i].key);
-        works_[i].shard = tables_.shard_of(hashes_[i]);
-        tables_.shards[works_[i].shard].table.prefetch(hashes_[i]);
+        const std::uint32_t shard = tables_.shard_of(hashes_[i]);
+        works_.make(i).shard = shard;
+        tables_.shards[shard].table.prefetch(hashes_[i]);
     }
 }
 
 // ---- locks ----
 
-void TransactionRun::lock_shards() {
+inline void TransactionRun::lock_shards() {
+    if (charges_.size() == 1) {
+        locked_[0] = works_[0].shard;
+        locked_count_ = 1;
+        return tables_.shards[locked_[0]].acquire();
+    }
     for (std::size_t i = 0; i < charges_.size(); ++i) {
         const std::uint32_t shard = works_[i].shard;
         std::uint32_t place = locked_count_;
@@ -108,7 +105,7 @@ void TransactionRun::lock_overflow() {
     }
 }
 
-void TransactionRun::unlock_shards() {
+inline void TransactionRun::unlock_shards() {
     if (overflow_locked_) {
         tables_.shards[tables_.shard_count].lock.unlock();
     }
@@ -120,7 +117,7 @@ void TransactionRun::unlock_shards() {
 // ---- loading ----
 
 // False: there is room for this key nowhere.
-bool TransactionRun::load(std::size_t i) {
+inline bool TransactionRun::load(std::size_t i) {
     Work& work = works_[i];
     work.found = work.changed = work.inserted = work.lowered = work.taken_block = false;
     work.block = work.pending = 0;
@@ -142,7 +139,7 @@ bool TransactionRun::load(std::size_t i) {
 }
 
 // Whether an earlier charge has the same key; then its work is the one that counts.
-bool TransactionRun::share(std::size_t i) {
+inline bool TransactionRun::share(std::size_t i) {
     for (std::size_t j = 0; j < i; ++j) {
         if (hashes_[j] == hashes_[i] && works_[j].shard == works_[i].shard) {
             works_[i].lead = works_[j].lead;
@@ -152,7 +149,7 @@ bool TransactionRun::share(std::size_t i) {
     return false;
 }
 
-void TransactionRun::read_slot(std::size_t i) {
+inline void TransactionRun::read_slot(std::size_t i) {
     Work& work = works_[i];
     const Slot& slot = tables_.shards[work.shard].table.at(work.position);
     if (slot.limit != work.numbers->id) {
@@ -226,6 +223,7 @@ bool TransactionRun::take_block(std::size_t i, BlockPool::Use use) {
         work.block = tables_.pool.take(use);
     }
     work.taken_block = work.block != 0;
+    tidy_ = false;
     return work.taken_block;
 }
 
@@ -270,7 +268,7 @@ bool TransactionRun::go_to_overflow(std::size_t i) {
 // ---- changed numbers ----
 
 // Units given back go by the numbers they are kept under; everything else by the charge's.
-void TransactionRun::adopt_numbers(std::size_t i) {
+inline void TransactionRun::adopt_numbers(std::size_t i) {
     Work& work = works_[works_[i].lead];
     const LimitRef::Entry& numbers = charges_[i].limit.entry();
     if (work.numbers == &numbers || charges_[i].op == ChargeOp::give_back) {
@@ -287,75 +285,9 @@ void TransactionRun::adopt_numbers(std::size_t i) {
     work.numbers = &numbers;
 }
 
-// When the new numbers took over a use: for buckets and logs not before it was last written.
-Now TransactionRun::moment_of_change(const Work& work) const {
-    const bool on_mono =
-        work.numbers->limit.kind == LimitKind::token_bucket || is_log(*work.numbers);
-    return change_moment(now_, since_, on_mono ? Mono(Nanos(work.use.as_of)) : Mono::min());
-}
-
-std::uint32_t TransactionRun::units_at(Work& work, Now at) {
-    if (is_in_flight(*work.numbers)) {
-        return 0;
-    }
-    if (!is_log(*work.numbers)) {
-        return units_in_use(*work.numbers, work.use, at);
-    }
-    SlidingLog log(tables_.pool, work.block);
-    log.expire(at.mono, work.numbers->limit.period);
-    work.block = log.first();
-    return static_cast<std::uint32_t>(log.units());
-}
-
-// Logs and sliding counters are converted in the table at once: it changes what the use is kept
-// under, not what it is. When no block is to be had the old numbers go on.
-void TransactionRun::convert_blocks(std::size_t i, const LimitRef::Entry& numbers) {
-    Work& work = works_[i];
-    if (is_log(*work.numbers) && is_log(numbers)) {
-        return relabel_log(i, numbers);
-    }
-    if (needs_block(numbers) && work.block == 0 && !take_block(i, BlockPool::Use::reserve)) {
-        return;
-    }
-    work.taken_block = false;
-    const Now at = moment_of_change(work);
-    const std::uint32_t units = units_at(work, at);
-    if (is_log(numbers)) {
-        tables_.pool[work.block] = Block{};
-        if (units != 0) {
-            SlidingLog(tables_.pool, work.block).push(at.mono, units, BlockPool::Use::reserve);
-        }
-        work.use = {.as_of = at.mono.time_since_epoch().count()};
-    } else if (is_log(*work.numbers)) {
-        SlidingLog(tables_.pool, work.block).clear();
-        work.use = use_of(numbers, units, at);
-    } else {
-        work.use = carry(*work.numbers, work.use, numbers, now_, since_);
-    }
-    if (!needs_block(numbers) && work.block != 0) {
-        tables_.pool.give(work.block);
-        work.block = 0;
-    }
-    work.numbers = &numbers;
-    work.found_use = work.use;
-    store_use(work, hashes_[i]);
-    tables_.shards[work.shard].hope();
-}
-
-// The records stay; those that had left under the old numbers do not come back.
-void TransactionRun::relabel_log(std::size_t i, const LimitRef::Entry& numbers) {
-    Work& work = works_[i];
-    SlidingLog log(tables_.pool, work.block);
-    log.expire(change_moment(now_, since_, Mono::min()).mono, work.numbers->limit.period);
-    work.block = log.first();
-    work.numbers = &numbers;
-    store_use(work, hashes_[i]);
-    tables_.shards[work.shard].hope();
-}
-
 // ---- judging ----
 
-void TransactionRun::judge(Outcome& outcome) {
+inline void TransactionRun::judge(Outcome& outcome) {
     bool admitted = true;
     for (std::size_t i = 0; i < charges_.size(); ++i) {
         outcome.levels[i] = step(i);
@@ -401,7 +333,7 @@ void TransactionRun::charge_attempts_only(Outcome& outcome) {
     }
 }
 
-Level TransactionRun::step(std::size_t i) {
+inline Level TransactionRun::step(std::size_t i) {
     const Charge& charge = charges_[i];
     Work& work = works_[works_[i].lead];
     if (charge.op == ChargeOp::give_back) {
@@ -497,13 +429,14 @@ Slot& TransactionRun::slot_of(Work& work, std::uint64_t hash) {
         work.position = table.seek(hash);
         if (!table.holds(work.position, hash)) {
             work.found = work.inserted = true;
+            tidy_ = false;
             return table.insert(work.position, hash);
         }
     }
     return table.at(work.position);
 }
 
-void TransactionRun::store() {
+inline void TransactionRun::store() {
     for (std::size_t i = 0; i < charges_.size(); ++i) {
         Work& work = works_[i];
         if (work.lead != i || (!work.changed && work.pending == 0)) {
@@ -561,6 +494,9 @@ void TransactionRun::store_log(Work& work, std::uint64_t hash) {
 // Gives back the blocks of keys that did not come into the table after all, and moves the hand on
 // where a newcomer did: keys that carry nothing leave as others come.
 void TransactionRun::discard() {
+    if (tidy_) {
+        return;
+    }
     for (std::size_t i = 0; i < charges_.size(); ++i) {
         Work& work = works_[i];
         if (work.taken_block) {

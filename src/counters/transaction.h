@@ -7,13 +7,27 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
+#include <type_traits>
 
 #include "counters/shard.h"
 #include "ration/counters.h"
 
 namespace ration {
+
+// Where a limit's use is kept: in the slot alone, or in blocks that the slot leads to.
+[[nodiscard]] inline bool is_log(const LimitRef::Entry& numbers) {
+    return numbers.limit.kind == LimitKind::sliding_window;
+}
+[[nodiscard]] inline bool needs_block(const LimitRef::Entry& numbers) {
+    return is_log(numbers) || numbers.limit.kind == LimitKind::sliding_counter;
+}
+[[nodiscard]] inline bool is_in_flight(const LimitRef::Entry& numbers) {
+    return numbers.limit.kind == LimitKind::concurrency;
+}
 
 class TransactionRun {
 public:
@@ -27,7 +41,7 @@ public:
 
 private:
     // What is known of one key while the transaction runs. Charges on the same key share the
-    // first one's. Left uninitialised until `load`.
+    // first one's.
     struct Work {
         const LimitRef::Entry* numbers;  // that the use is kept under
         Use found_use;                   // as it was
@@ -43,6 +57,20 @@ private:
         bool lowered;      // units were given back
         bool taken_block;  // `block` was taken from the pool for a key not yet in the table
     };
+    // Room for every charge's work, made one by one: zeroing all of it would cost as much as a
+    // decision.
+    class Works {
+    public:
+        Work& make(std::size_t i) { return *std::construct_at(&(*this)[i]); }
+        Work& operator[](std::size_t i) { return reinterpret_cast<Work*>(bytes_)[i]; }
+        const Work& operator[](std::size_t i) const {
+            return reinterpret_cast<const Work*>(bytes_)[i];
+        }
+
+    private:
+        alignas(Work) std::byte bytes_[max_charges * sizeof(Work)];
+    };
+    static_assert(std::is_trivially_destructible_v<Work>);
 
     [[nodiscard]] bool valid() const;
     void hash_keys();
@@ -82,10 +110,11 @@ private:
     Mono since_;
     Now now_;
     std::array<std::uint64_t, max_charges> hashes_;
-    std::array<Work, max_charges> works_;
+    Works works_;
     std::array<std::uint32_t, max_charges> locked_;
     std::uint32_t locked_count_ = 0;
     bool overflow_locked_ = false;
+    bool tidy_ = true;  // nothing for `discard` to do
 };
 
 }  // namespace ration
