@@ -20,6 +20,10 @@ public:
     void sweep(Now now, std::size_t budget) override;
     [[nodiscard]] CounterStats stats() const override;
 
+    // Calls `pause` in every transaction between judging and storing, so that others run into the
+    // locks that are held then. Set before any other thread uses the counters.
+    void pause_while_locked(void (*pause)()) { tables_->while_locked = pause; }
+
     // How often a lock was held by somebody else when asked for.
     [[nodiscard]] std::uint64_t contended() const;
 

@@ -50,6 +50,8 @@ struct Tables {
     std::uint32_t shard_count = 1;
     unsigned shard_bits = 0;
     std::uint64_t bytes = 0;
+    // Sync point of tests that force a race: called between judging and storing.
+    void (*while_locked)() = nullptr;
     std::atomic<bool> overflow_used{false};  // set once, under the overflow shard's lock
 
     Tables(KeyHash key_hash, Pages slot_pages, Pages log_pages, std::uint32_t reserved_blocks)

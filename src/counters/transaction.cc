@@ -44,6 +44,9 @@ void TransactionRun::execute(Outcome& outcome) {
         outcome.status = absl::StatusCode::kOk;
         outcome.count = static_cast<std::uint8_t>(charges_.size());
         judge(outcome);
+        if (tables_.while_locked != nullptr) [[unlikely]] {
+            tables_.while_locked();
+        }
         store();
     } else {
         outcome.status = absl::StatusCode::kUnavailable;
