@@ -7,6 +7,7 @@ int main(int argc, char** argv) {
     app.set_version_flag("--version", "ration " RATION_VERSION);
     app.require_subcommand(1);
     int exit_code = 0;
+    ration::add_serve_command(app, exit_code);
     ration::add_check_command(app, exit_code);
     ration::add_test_command(app, exit_code);
     ration::add_replay_command(app, exit_code);
