@@ -60,12 +60,7 @@ std::string forwarded_for(const Exchange& exchange) {
         }
     }
     if (const auto& peer = exchange.request.peer.address) {
-        CallerAddress whole{.address = *peer,
-                            .prefix = peer->v4 ? std::uint8_t{32} : std::uint8_t{128},
-                            .known = true};
-        std::array<char, 64> buffer;
-        std::string_view text = whole.text(buffer);
-        list += cat(list.empty() ? "" : ", ", text.substr(0, text.find('/')));
+        list += cat(list.empty() ? "" : ", ", peer_text(*peer));
     }
     return list;
 }
@@ -80,6 +75,15 @@ std::size_t head_bytes(const RequestView& request) {
 }
 
 }  // namespace
+
+std::string peer_text(const IpAddress& address) {
+    const CallerAddress whole{.address = address,
+                              .prefix = address.v4 ? std::uint8_t{32} : std::uint8_t{128},
+                              .known = true};
+    std::array<char, 64> buffer;
+    const std::string_view text = whole.text(buffer);
+    return std::string(text.substr(0, text.find('/')));
+}
 
 std::optional<Answer> gateway_refusal(const Policy& policy, const RequestView& request,
                                       std::size_t body_bytes) {

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <optional>
+#include <string>
 
 #include "engine/engine.h"
 #include "workbench/message.h"
@@ -23,6 +24,9 @@ void put_answer(Answer made, std::string_view method, Wall now, ServiceAnswer& o
 // The upstream's answer becomes the final one, with the engine's fields.
 void put_upstream_answer(const Engine& engine, const Exchange& exchange,
                          const ScriptedAnswer& upstream, Wall now, ServiceAnswer& out);
+
+// The whole address: "203.0.113.7", "2001:db8::1".
+[[nodiscard]] std::string peer_text(const IpAddress& address);
 
 // What goes to the upstream: the normal path, the client's end-to-end fields, who the caller is.
 [[nodiscard]] ForwardedRequest forwarded_request(const Engine& engine, const Exchange& exchange);

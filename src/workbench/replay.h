@@ -14,6 +14,7 @@
 #include <string>
 
 #include "workbench/rules_loader.h"
+#include "workbench/virtual_service.h"
 
 namespace ration {
 
@@ -21,6 +22,8 @@ struct ReplayOptions {
     Rules rules;
     std::string input_name = "-";  // for messages
     Nanos upstream_timeout = std::chrono::seconds(60);
+    std::uint64_t counter_bytes = 256ULL << 20;
+    std::size_t max_in_flight = default_max_in_flight;
 };
 
 // False when the input was wrong.

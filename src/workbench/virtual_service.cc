@@ -80,9 +80,9 @@ void VirtualService::step_wall(Mono at, Nanos by) {
 
 absl::Status VirtualService::request(Mono at, ServiceRequest request, std::uint64_t ticket) {
     run_until(at);
-    if (pending_.size() >= max_in_flight) {
-        return absl::ResourceExhaustedError(
-            absl::StrFormat("more than %d requests are waiting for the upstream", max_in_flight));
+    if (pending_.size() >= options_.max_in_flight) {
+        return absl::ResourceExhaustedError(absl::StrFormat(
+            "more than %d requests are waiting for the upstream", options_.max_in_flight));
     }
     const std::uint64_t order = next_order_++;
     std::unique_ptr<InFlight> call = fresh_call();

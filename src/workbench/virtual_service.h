@@ -33,13 +33,15 @@
 
 namespace ration {
 
-inline constexpr std::size_t max_in_flight = 65'536;  // requests whose upstream answer is pending
+// Requests whose upstream answer is pending; each keeps about 20 KiB.
+inline constexpr std::size_t default_max_in_flight = 16'384;
 
 struct VirtualServiceOptions {
     Rules rules;
     Now start;
     Nanos upstream_timeout = std::chrono::seconds(60);
     std::uint64_t counter_bytes = 256ULL << 20;
+    std::size_t max_in_flight = default_max_in_flight;
 };
 
 class VirtualService final : public TestBed {

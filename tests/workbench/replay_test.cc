@@ -26,18 +26,22 @@ Rules rules_of(std::string_view text) {
     return rules;
 }
 
-struct Run {
+struct Played {
     bool good = false;
     std::vector<std::string> lines;
     std::string errors;
 };
 
-Run run(const std::string& input) {
+Played run(const std::string& input, std::size_t max_in_flight = default_max_in_flight) {
     std::istringstream in(input);
     std::ostringstream out;
     std::ostringstream errors;
-    Run result;
-    result.good = replay({.rules = rules_of(policy_text), .input_name = "in"}, in, out, errors);
+    Played result;
+    result.good = replay({.rules = rules_of(policy_text),
+                          .input_name = "in",
+                          .counter_bytes = 1 << 20,
+                          .max_in_flight = max_in_flight},
+                         in, out, errors);
     result.errors = errors.str();
     std::istringstream answers(out.str());
     for (std::string line; std::getline(answers, line);) {
@@ -58,7 +62,7 @@ std::string head(std::string_view id, std::string_view at, std::string_view outc
 }
 
 TEST(Replay, AnswersHaveEveryMember) {
-    const Run result =
+    const Played result =
         run(line("0", "/thing", R"(,"id":7,"response":{"headers":{"X":["a","b"]},"body":"hi"})") +
             line("0.2", "/thing", R"(,"id":"two")"));
     EXPECT_TRUE(result.good);
@@ -67,17 +71,19 @@ TEST(Replay, AnswersHaveEveryMember) {
     EXPECT_EQ(
         result.lines[0],
         head("7", "0", "admitted", "200") +
-            R"({"X":["a","b"],"Ration-Request-Id":"0000000000000001"},"body":"hi","rule":null,"wait":null})");
+            R"({"X":["a","b"],"Ration-Request-Id":"0000000000000001","Date":"Thu, 01 Jan 1970 00:00:00 GMT",)"
+            R"("Content-Length":"2"},"body":"hi","rule":null,"wait":null})");
     EXPECT_EQ(
         result.lines[1],
         head("\"two\"", "0.2", "refused", "429") +
             R"({"Retry-After":"1","Content-Type":"application/json","Cache-Control":"no-store",)"
-            R"("Ration-Request-Id":"0000000000000002"},"body":"{\"error\":{\"type\":\"rate_limited\",)"
+            R"("Ration-Request-Id":"0000000000000002","Server":"ration","Date":"Thu, 01 Jan 1970 00:00:00 GMT",)"
+            R"("Content-Length":"64"},"body":"{\"error\":{\"type\":\"rate_limited\",)"
             R"(\"message\":\"Too many requests.\"}}","rule":"rate","wait":0.8})");
 }
 
 TEST(Replay, CompletionsComeBeforeArrivalsAndOutputKeepsTheOrder) {
-    const Run result =
+    const Played result =
         run(line("0", "/slow", R"(,"id":1,"response":{"takes":5})") +
             line("4.999999999", "/slow", R"(,"id":2)") +
             line("5", "/slow", R"(,"id":3,"response":{"takes":"never"})") +
@@ -94,10 +100,10 @@ TEST(Replay, CompletionsComeBeforeArrivalsAndOutputKeepsTheOrder) {
 }
 
 TEST(Replay, ARestartKillsWhatIsInFlightAndForgetsWhatIsVolatile) {
-    const Run result = run(line("0", "/slow", R"(,"id":1,"response":{"takes":5})") +
-                           line("0", "/thing", R"(,"id":2)") +
-                           "{\"at\":1,\"event\":\"restart\"}\n" +  // in flight: lost
-                           line("1", "/slow", R"(,"id":3)") + line("1", "/thing", R"(,"id":4)"));
+    const Played result = run(line("0", "/slow", R"(,"id":1,"response":{"takes":5})") +
+                              line("0", "/thing", R"(,"id":2)") +
+                              "{\"at\":1,\"event\":\"restart\"}\n" +  // in flight: lost
+                              line("1", "/slow", R"(,"id":3)") + line("1", "/thing", R"(,"id":4)"));
     ASSERT_EQ(result.lines.size(), 4U);
     EXPECT_EQ(result.lines[0],
               head("1", "0", "lost", "null") + R"({},"body":"","rule":null,"wait":null})");
@@ -106,10 +112,10 @@ TEST(Replay, ARestartKillsWhatIsInFlightAndForgetsWhatIsVolatile) {
 }
 
 TEST(Replay, CountersThatAreDownAnswerByEachLimitsChoice) {
-    const Run result = run("{\"at\":0,\"event\":\"counters\",\"state\":\"down\"}\n" +
-                           line("0", "/thing", R"(,"id":1)") + line("0", "/slow", R"(,"id":2)") +
-                           "{\"at\":1,\"event\":\"counters\",\"state\":\"up\"}\n" +
-                           line("1", "/thing", R"(,"id":3)"));
+    const Played result = run("{\"at\":0,\"event\":\"counters\",\"state\":\"down\"}\n" +
+                              line("0", "/thing", R"(,"id":1)") + line("0", "/slow", R"(,"id":2)") +
+                              "{\"at\":1,\"event\":\"counters\",\"state\":\"up\"}\n" +
+                              line("1", "/thing", R"(,"id":3)"));
     ASSERT_EQ(result.lines.size(), 3U);
     EXPECT_EQ(result.lines[0].rfind(R"({"id":1,"at":0,"outcome":"refused","status":503)", 0), 0U);
     EXPECT_EQ(result.lines[1].rfind(R"({"id":2,"at":0,"outcome":"admitted","status":200)", 0), 0U);
@@ -117,17 +123,17 @@ TEST(Replay, CountersThatAreDownAnswerByEachLimitsChoice) {
 }
 
 TEST(Replay, AWrongLineEndsItAndWhatWasBegunIsAnswered) {
-    const Run result = run(line("0", "/slow", R"(,"id":1,"response":{"takes":5})") +
-                           line("1", "/thing", R"(,"id":2)") +
-                           R"({"at":2,"method":"GET","path":"/thing","pear":"x"})" + "\n" +
-                           line("3", "/thing", R"(,"id":3)"));
+    const Played result = run(line("0", "/slow", R"(,"id":1,"response":{"takes":5})") +
+                              line("1", "/thing", R"(,"id":2)") +
+                              R"({"at":2,"method":"GET","path":"/thing","pear":"x"})" + "\n" +
+                              line("3", "/thing", R"(,"id":3)"));
     EXPECT_FALSE(result.good);
     EXPECT_EQ(result.lines.size(), 2U);
     EXPECT_EQ(result.errors, "in:3:39: unknown field \"pear\", did you mean \"peer\"?\n");
 }
 
 TEST(Replay, TimeDoesNotRunBackwards) {
-    const Run result = run(line("10.5", "/thing") + "\n" + line("10.499999999", "/thing"));
+    const Played result = run(line("10.5", "/thing") + "\n" + line("10.499999999", "/thing"));
     EXPECT_FALSE(result.good);
     EXPECT_EQ(result.lines.size(), 1U);
     EXPECT_EQ(result.errors,
@@ -135,7 +141,7 @@ TEST(Replay, TimeDoesNotRunBackwards) {
 }
 
 TEST(Replay, APolicyThatCannotBeReadChangesNothing) {
-    const Run result =
+    const Played result =
         run(line("0", "/thing") + R"({"at":0,"event":"policy","file":"no/such.yaml"})" + "\n" +
             line("0", "/thing"));
     EXPECT_TRUE(result.good);
@@ -149,7 +155,7 @@ TEST(Replay, APolicyEventKeepsUse) {
     const std::string path = testing::TempDir() + "raised.yaml";
     std::ofstream(path) << "policy: raised\nroutes: {thing: GET /thing}\nlimits:\n"
                            "  - {name: rate, per: [address], token_bucket: 3/s}\n";
-    const Run result =
+    const Played result =
         run(line("0", "/thing") + cat("{\"at\":0,\"event\":\"policy\",\"file\":\"", path, "\"}\n") +
             line("0", "/thing") + line("0", "/thing") + line("0", "/thing"));
     ASSERT_EQ(result.lines.size(), 4U) << result.errors;
@@ -158,7 +164,7 @@ TEST(Replay, APolicyEventKeepsUse) {
 }
 
 TEST(Replay, RequestsThatNoGatewayPassesOn) {
-    const Run result =
+    const Played result =
         run(line("0", "/a%2Fb") + line("0", "/nowhere") +
             line("0", "/thing", R"(,"headers":{"Upgrade":"h2c","Connection":"upgrade"})") +
             line("0", "/thing", R"(,"headers":{"Expect":"gifts"})") +
@@ -173,10 +179,22 @@ TEST(Replay, RequestsThatNoGatewayPassesOn) {
 
 TEST(Replay, ALineHasABound) {
     const std::string long_path(max_replay_line_bytes, 'x');
-    const Run result = run(line("0", "/thing") + line("0", "/" + long_path));
+    const Played result = run(line("0", "/thing") + line("0", "/" + long_path));
     EXPECT_FALSE(result.good);
     EXPECT_EQ(result.lines.size(), 1U);
     EXPECT_EQ(result.errors, "in:2:1: the line has more than 16777216 bytes\n");
+}
+
+TEST(Replay, RequestsInFlightHaveABound) {
+    std::string input;
+    for (int i = 0; i < 3; ++i) {
+        input += line(cat(i), "/thing", R"(,"response":{"takes":9})");
+    }
+    EXPECT_TRUE(run(input, 3).good);
+    const Played past = run(input, 2);
+    EXPECT_FALSE(past.good);
+    EXPECT_EQ(past.lines.size(), 2U);
+    EXPECT_EQ(past.errors, "in:3:1: more than 2 requests are waiting for the upstream\n");
 }
 
 TEST(Replay, SameInputSameOutput) {
