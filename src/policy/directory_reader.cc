@@ -237,6 +237,9 @@ void DirectoryReader::check_references(const YamlNode& node, Entity& owner) {
         if (written_kinds_.contains(key_view(name))) {
             std::vector<std::string_view> known;
             for (const auto& [known_id, entity] : directory_.entities_[name]) {
+                if (reader_.full() || known.size() == max_known_words) {
+                    break;
+                }
                 known.push_back(known_id);
             }
             reader_.unknown(entry.value->at, name, *id, known);

@@ -20,6 +20,9 @@ namespace ration {
 inline constexpr std::size_t max_refusals = 256;
 inline constexpr std::size_t max_list_items = 1024;  // of one list in the file
 inline constexpr std::size_t max_patterns_per_route = 64;
+inline constexpr std::size_t max_places_per_kind = 16;
+inline constexpr std::size_t max_bound_entities = 16;
+inline constexpr std::size_t max_refusal_headers = 32;
 inline constexpr std::uint64_t max_cost = max_amount;
 
 class PolicyReader {

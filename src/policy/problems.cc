@@ -91,8 +91,12 @@ std::string_view nearest_word(std::string_view word, const std::vector<std::stri
     const std::string lower = absl::AsciiStrToLower(std::string(word));
     std::size_t best = std::max<std::size_t>(1, word.size() / 3) + 1;
     std::string_view found;
-    for (const std::string_view candidate : known) {
-        if (candidate.size() > max_compared_bytes) {
+    const std::size_t looked_at = std::min(known.size(), max_known_words);
+    for (std::size_t i = 0; i < looked_at; ++i) {
+        const std::string_view candidate = known[i];
+        const std::size_t shorter = std::min(candidate.size(), word.size());
+        const std::size_t longer = std::max(candidate.size(), word.size());
+        if (longer > max_compared_bytes || longer - shorter >= best) {
             continue;
         }
         const std::size_t distance =

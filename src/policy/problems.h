@@ -38,6 +38,8 @@ public:
     [[nodiscard]] Mark mark() const { return {errors_.size(), warnings_.size()}; }
     void sort_from(Mark from);
 
+    // No further error will be kept; searching for the nearest word is in vain.
+    [[nodiscard]] bool full() const { return errors_.size() > max_problems; }
     [[nodiscard]] bool ok() const { return errors_.empty(); }
     [[nodiscard]] const std::vector<Problem>& errors() const { return errors_; }
     [[nodiscard]] const std::vector<Problem>& warnings() const { return warnings_; }
@@ -53,6 +55,7 @@ private:
 
 // The word of `known` that `word` was probably meant to be, or empty: for "did you mean". Fewest
 // edits win, at most a third of the word's letters (but one always); case does not matter.
+inline constexpr std::size_t max_known_words = 1024;  // of longer lists the first ones
 [[nodiscard]] std::string_view nearest_word(std::string_view word,
                                             const std::vector<std::string_view>& known);
 

@@ -188,6 +188,10 @@ void PolicyReader::read_refusal_headers(const YamlNode& node, Refusal& refusal) 
     if (!reader_.any_mapping(node, "headers")) {
         return;
     }
+    if (node.entries.size() > max_refusal_headers) {
+        reader_.error(node.at, cat("more than ", max_refusal_headers, " headers"));
+        return;
+    }
     for (const YamlNode::Entry& entry : node.entries) {
         const std::string& name = entry.key->scalar;
         if (!is_token(name)) {

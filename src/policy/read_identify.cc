@@ -66,8 +66,10 @@ void PolicyReader::read_kind(const YamlNode::Entry& entry) {
     policy_.kinds.push_back(name);
     kind_index_.emplace(name, kind);
     const auto places = Reader::items(*entry.value);
-    if (places.empty() || places.size() > max_list_items) {
-        reader_.error(entry.value->at, "a kind needs a place: {bearer: pk_*}");
+    if (places.empty() || places.size() > max_places_per_kind) {
+        reader_.error(entry.value->at, places.empty()
+                                           ? "a kind needs a place: {bearer: pk_*}"
+                                           : cat("more than ", max_places_per_kind, " places"));
         return;
     }
     bool only_cookies = true;
@@ -201,6 +203,10 @@ void PolicyReader::read_accepts(const YamlNode* node) {
 
 void PolicyReader::read_bound(const YamlNode& node) {
     if (!reader_.any_mapping(node, "attributes")) {
+        return;
+    }
+    if (node.entries.size() > max_bound_entities) {
+        reader_.error(node.at, cat("more than ", max_bound_entities, " attributes"));
         return;
     }
     for (const YamlNode::Entry& entry : node.entries) {

@@ -29,7 +29,8 @@ void Reader::error_in(const YamlNode& node, std::size_t offset, std::string reas
 
 void Reader::unknown(Position at, std::string_view what, std::string_view word,
                      const std::vector<std::string_view>& known) {
-    const std::string_view meant = nearest_word(word, known);
+    const std::string_view meant =
+        problems_.full() ? std::string_view{} : nearest_word(word, known);
     error(at, cat("unknown ", what, " ", shown(word),
                   meant.empty() ? "" : cat("; did you mean '", meant, "'?")));
 }

@@ -26,6 +26,7 @@ public:
     void warning(Position at, std::string reason) {
         problems_.warning(file_, at, std::move(reason));
     }
+    [[nodiscard]] bool full() const { return problems_.full(); }
     // "unknown WHAT 'word'; did you mean 'x'?"
     void unknown(Position at, std::string_view what, std::string_view word,
                  const std::vector<std::string_view>& known);

@@ -1,0 +1,146 @@
+// Everything in a policy is bounded: taken at the bound, refused one past it.
+#include <gtest/gtest.h>
+
+#include <string>
+#include <string_view>
+
+#include "policy/key.h"
+#include "policy/policy.h"
+#include "policy/policy_reader.h"
+
+namespace ration {
+namespace {
+
+using Make = std::string (*)(std::size_t count);
+
+// `count` pieces, each made from its number.
+std::string repeated(std::size_t count, std::string (*piece)(std::size_t i)) {
+    std::string text;
+    for (std::size_t i = 0; i < count; ++i) {
+        text += piece(i);
+    }
+    return text;
+}
+
+std::string routes(std::size_t count) {
+    return "routes:\n" + repeated(count, [](std::size_t i) {
+               return "  r" + std::to_string(i) + ": GET /r" + std::to_string(i) + "\n";
+           });
+}
+
+std::string patterns(std::size_t count) {
+    return "routes:\n  r: [" +
+           repeated(count, [](std::size_t i) { return "GET /r" + std::to_string(i) + ", "; }) +
+           "]\n";
+}
+
+std::string kinds(std::size_t count) {
+    return "identify:\n  credentials:\n" + repeated(count, [](std::size_t i) {
+               return "    k" + std::to_string(i) + ": {bearer: k" + std::to_string(i) + "_*}\n";
+           });
+}
+
+std::string places(std::size_t count) {
+    return "identify:\n  credentials:\n    k: [" +
+           repeated(count,
+                    [](std::size_t i) { return "{bearer: k" + std::to_string(i) + "_*}, "; }) +
+           "]\n";
+}
+
+std::string bound_entities(std::size_t count) {
+    return "identify:\n  attributes:\n" + repeated(count, [](std::size_t i) {
+               return "    e" + std::to_string(i) + ": query.q\n";
+           });
+}
+
+// Sixteen at most meet one request, so each has a route of its own.
+std::string limits(std::size_t count) {
+    return routes(count) + "limits:\n" + repeated(count, [](std::size_t i) {
+               const std::string n = std::to_string(i);
+               return "  - {name: l" + n + ", routes: [r" + n + "], per: [], concurrency: 1}\n";
+           });
+}
+
+std::string charges(std::size_t count) {
+    return "routes: {r: GET /r}\nlimits:\n" + repeated(count, [](std::size_t i) {
+               return "  - {name: l" + std::to_string(i) + ", per: [], concurrency: 1}\n";
+           });
+}
+
+std::string key_parts(std::size_t count) {
+    return "limits:\n  - {name: x, concurrency: 1, per: [" +
+           repeated(count, [](std::size_t i) { return "e" + std::to_string(i) + ", "; }) + "]}\n";
+}
+
+std::string name_bytes(std::size_t count) {
+    return "limits:\n  - {concurrency: 1, per: [], name: " + std::string(count, 'n') + "}\n";
+}
+
+std::string refusals(std::size_t count) {
+    return "refusals:\n" +
+           repeated(count, [](std::size_t i) { return "  a" + std::to_string(i) + ": {}\n"; });
+}
+
+std::string refusal_headers(std::size_t count) {
+    return "refusals:\n  a:\n    headers:\n" +
+           repeated(count, [](std::size_t i) { return "      X-" + std::to_string(i) + ": a\n"; });
+}
+
+std::string trusted(std::size_t count) {
+    return "identify:\n  address:\n    header: Forwarded\n    trusted: [" +
+           repeated(count, [](std::size_t) { return std::string("10.0.0.1, "); }) + "]\n";
+}
+
+std::string origins(std::size_t count) {
+    return "cors:\n  origins: [" +
+           repeated(count, [](std::size_t) { return std::string("http://a, "); }) + "]\n";
+}
+
+struct Bound {
+    const char* name;
+    Make make;
+    std::size_t most;
+};
+
+class PolicyBounds : public ::testing::TestWithParam<Bound> {};
+
+TEST_P(PolicyBounds, HoldsAtTheBoundAndNotOnePastIt) {
+    const auto reads = [](std::size_t count) {
+        Problems problems;
+        const auto policy =
+            Policy::parse("p", "policy: p\n" + GetParam().make(count), nullptr, problems);
+        return policy != nullptr ? std::string() : std::string(problems.status().message());
+    };
+    EXPECT_EQ(reads(GetParam().most), "");
+    EXPECT_NE(reads(GetParam().most + 1), "");
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Table, PolicyBounds,
+    ::testing::Values(
+        Bound{"Routes", routes, max_routes}, Bound{"Patterns", patterns, max_patterns_per_route},
+        Bound{"Kinds", kinds, max_kinds}, Bound{"Places", places, max_places_per_kind},
+        Bound{"BoundEntities", bound_entities, max_bound_entities},
+        Bound{"Limits", limits, max_limits}, Bound{"Charges", charges, max_charges},
+        Bound{"KeyParts", key_parts, max_key_parts},
+        Bound{"NameBytes", name_bytes, max_rule_name_bytes},
+        Bound{"Refusals", refusals, max_refusals},
+        Bound{"RefusalHeaders", refusal_headers, max_refusal_headers},
+        Bound{"Trusted", trusted, max_list_items}, Bound{"Origins", origins, max_list_items}),
+    [](const auto& tested) { return std::string(tested.param.name); });
+
+// A hostile file may be wrong in every line; the work of helping with typos stays bounded.
+TEST(PolicyBounds, AFileOfTyposIsReadInBoundedWork) {
+    std::string text = "policy: p\n" + routes(max_routes) +
+                       "limits:\n  - {name: x, per: [], "
+                       "concurrency: 1, routes: [";
+    for (std::size_t i = 0; i < 200'000; ++i) {
+        text += "rr" + std::to_string(i) + ", ";
+    }
+    Problems problems;
+    EXPECT_EQ(Policy::parse("p", text + "]}\n", nullptr, problems), nullptr);
+    EXPECT_EQ(problems.errors().size(), max_problems + 1);
+}
+
+}  // namespace
+}  // namespace ration
