@@ -4,26 +4,19 @@
 #include <system_error>
 #include <variant>
 
+#include "request/path.h"
+
 namespace ration {
 namespace {
 
-// The value of a hexadecimal digit, or -1.
-int hex_digit(char c) {
-    if (c >= '0' && c <= '9') {
-        return c - '0';
-    }
-    const char lower = static_cast<char>(c | 0x20);
-    return lower >= 'a' && lower <= 'f' ? lower - 'a' + 10 : -1;
-}
-
-// Takes one character off a form-encoded text ("+" is a blank); a broken escape stands for itself.
-char next_decoded(std::string_view& text) {
+// Takes one character off a text with escapes; a broken escape stands for itself.
+char next_decoded(std::string_view& text, PlusSign plus) {
     char c = text[0];
     std::size_t size = 1;
-    if (c == '+') {
+    if (c == '+' && plus == PlusSign::blank) {
         c = ' ';
-    } else if (c == '%' && text.size() >= 3 && hex_digit(text[1]) >= 0 && hex_digit(text[2]) >= 0) {
-        c = static_cast<char>(hex_digit(text[1]) * 16 + hex_digit(text[2]));
+    } else if (c == '%' && text.size() >= 3 && hex_value(text[1]) >= 0 && hex_value(text[2]) >= 0) {
+        c = static_cast<char>(hex_value(text[1]) * 16 + hex_value(text[2]));
         size = 3;
     }
     text.remove_prefix(size);
@@ -32,7 +25,7 @@ char next_decoded(std::string_view& text) {
 
 bool decodes_to(std::string_view text, std::string_view plain) {
     while (!text.empty() && !plain.empty()) {
-        if (next_decoded(text) != plain[0]) {
+        if (next_decoded(text, PlusSign::blank) != plain[0]) {
             return false;
         }
         plain.remove_prefix(1);
@@ -44,8 +37,8 @@ bool decodes_to(std::string_view text, std::string_view plain) {
 // key of their own by spelling at length.
 constexpr std::string_view no_room = "\xff no room";
 
-std::string_view decoded(std::string_view text, Scratch& scratch) {
-    if (text.find_first_of("%+") == std::string_view::npos) {
+std::string_view decoded(std::string_view text, PlusSign plus, Scratch& scratch) {
+    if (text.find_first_of(plus == PlusSign::blank ? "%+" : "%") == std::string_view::npos) {
         return text;
     }
     const std::span<char> room = scratch.room();
@@ -54,7 +47,7 @@ std::string_view decoded(std::string_view text, Scratch& scratch) {
         if (size == room.size()) {
             return no_room;
         }
-        room[size++] = next_decoded(text);
+        room[size++] = next_decoded(text, plus);
     }
     return scratch.take(size);
 }
@@ -68,8 +61,9 @@ std::optional<std::string_view> query_parameter(std::string_view query, std::str
         query.remove_prefix(end == std::string_view::npos ? query.size() : end + 1);
         const std::size_t equals = pair.find('=');
         if (!pair.empty() && decodes_to(pair.substr(0, equals), name)) {
-            return equals == std::string_view::npos ? std::string_view{}
-                                                    : decoded(pair.substr(equals + 1), scratch);
+            return equals == std::string_view::npos
+                       ? std::string_view{}
+                       : decoded(pair.substr(equals + 1), PlusSign::blank, scratch);
         }
     }
     return std::nullopt;
@@ -80,10 +74,12 @@ std::optional<std::string_view> header_value(const Exchange& exchange, std::stri
     return header == nullptr ? std::nullopt : std::optional(header->value);
 }
 
-std::optional<std::string_view> path_parameter(const RouteMatch& route, std::string_view name) {
+// Decoded: "a%3Ab" and "a:b" are one id to the server behind.
+std::optional<std::string_view> path_parameter(const RouteMatch& route, std::string_view name,
+                                               Scratch& scratch) {
     for (std::size_t i = 0; i < route.parameter_count; ++i) {
         if (route.names[i] == name) {
-            return route.values[i];
+            return decoded(route.values[i], PlusSign::itself, scratch);
         }
     }
     return std::nullopt;
@@ -178,7 +174,7 @@ std::optional<std::string_view> key_part(const Exchange& exchange, const Selecto
         case Selector::Source::attribute:
             return value_text(attribute(exchange, selector.path), scratch);
         case Selector::Source::path:
-            return path_parameter(exchange.route, selector.name);
+            return path_parameter(exchange.route, selector.name, scratch);
         case Selector::Source::query:
             return query_parameter(exchange.target.query, selector.name, scratch);
         case Selector::Source::header:

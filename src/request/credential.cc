@@ -15,6 +15,14 @@ std::string_view place_of(const CredentialRule& rule) {
     return rule.source == CredentialSource::bearer ? authorization : std::string_view(rule.name);
 }
 
+bool same_place(const CredentialRule& a, const CredentialRule& b) {
+    if (a.source == CredentialSource::bearer && b.source == CredentialSource::bearer) {
+        return true;
+    }
+    return a.source != CredentialSource::cookie && b.source != CredentialSource::cookie &&
+           equal_ignoring_case(place_of(a), place_of(b));
+}
+
 // RFC 6750 2.1: b64token = 1*( ALPHA / DIGIT / "-" / "." / "_" / "~" / "+" / "/" ) *"="
 bool is_b64token(std::string_view text) {
     const std::size_t padding = std::min(text.find('='), text.size());
@@ -111,16 +119,12 @@ PresentedCredential from_headers(std::span<const CredentialRule> rules,
                                  std::span<const Header> headers) {
     PresentedCredential found;
     for (std::size_t i = 0; i < rules.size(); ++i) {
-        const std::string_view place = place_of(rules[i]);
-        const bool seen = std::any_of(rules.begin(), rules.begin() + static_cast<std::ptrdiff_t>(i),
-                                      [place](const CredentialRule& rule) {
-                                          return rule.source != CredentialSource::cookie &&
-                                                 equal_ignoring_case(place_of(rule), place);
-                                      });
-        if (rules[i].source == CredentialSource::cookie || seen) {
+        if (rules[i].source == CredentialSource::cookie ||
+            std::any_of(rules.begin(), rules.begin() + static_cast<std::ptrdiff_t>(i),
+                        [&](const CredentialRule& rule) { return same_place(rule, rules[i]); })) {
             continue;
         }
-        const PresentedCredential here = at_place(rules, headers, place);
+        const PresentedCredential here = at_place(rules, headers, place_of(rules[i]));
         if (here.state == Presented::nothing) {
             continue;
         }

@@ -6,10 +6,10 @@
 
 namespace ration {
 
-bool equal_ignoring_case(std::string_view a, std::string_view b) {
-    return a.size() == b.size() && std::equal(a.begin(), a.end(), b.begin(), [](char x, char y) {
-               return x == y || absl::ascii_tolower(static_cast<unsigned char>(x)) ==
-                                    absl::ascii_tolower(static_cast<unsigned char>(y));
+bool same_length_equal_ignoring_case(std::string_view a, std::string_view b) {
+    return a == b || std::equal(a.begin(), a.end(), b.begin(), [](char x, char y) {
+               return absl::ascii_tolower(static_cast<unsigned char>(x)) ==
+                      absl::ascii_tolower(static_cast<unsigned char>(y));
            });
 }
 

@@ -11,8 +11,14 @@ struct Header {
     std::string_view value;  // without blanks around it
 };
 
-// ASCII comparison without case, as field names compare (RFC 9110 5.1).
-[[nodiscard]] bool equal_ignoring_case(std::string_view a, std::string_view b);
+// The comparison below for texts of one length.
+[[nodiscard]] bool same_length_equal_ignoring_case(std::string_view a, std::string_view b);
+
+// ASCII comparison without case, as field names compare (RFC 9110 5.1). Lengths first, in place:
+// of a request's field names nearly all differ there.
+[[nodiscard]] inline bool equal_ignoring_case(std::string_view a, std::string_view b) {
+    return a.size() == b.size() && same_length_equal_ignoring_case(a, b);
+}
 
 // The first field of that name, or nullptr.
 [[nodiscard]] const Header* find_header(std::span<const Header> headers, std::string_view name);

@@ -145,6 +145,11 @@ std::pair<std::size_t, std::size_t> zero_run(const Groups& value) {
 constexpr std::array<std::uint8_t, 12> mapped_prefix{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};
 constexpr std::array<std::uint8_t, 12> nat64_prefix{0, 0x64, 0xff, 0x9b};
 
+// The bits of a prefix that stand in its last, unfinished byte.
+constexpr std::uint8_t high_bits(std::uint8_t prefix) {
+    return static_cast<std::uint8_t>(0xff00 >> (prefix % 8U));
+}
+
 }  // namespace
 
 IpAddress IpAddress::from_v4(std::span<const std::uint8_t, 4> bytes) {
@@ -186,9 +191,10 @@ std::optional<IpAddress> IpAddress::parse(std::string_view text) {
 
 IpAddress IpAddress::cut(std::uint8_t prefix) const {
     IpAddress result = *this;
-    for (std::size_t i = 0; i < result.bytes.size(); ++i) {
-        const int kept = std::clamp(int{prefix} - static_cast<int>(8 * i), 0, 8);
-        result.bytes[i] &= static_cast<std::uint8_t>(0xff00 >> kept);
+    const std::size_t whole = prefix / 8U;
+    if (whole < result.bytes.size()) {
+        result.bytes[whole] &= high_bits(prefix);
+        std::fill(result.bytes.begin() + whole + 1, result.bytes.end(), std::uint8_t{0});
     }
     return result;
 }
@@ -255,7 +261,13 @@ std::optional<Cidr> Cidr::parse(std::string_view text) {
 }
 
 bool Cidr::contains(const IpAddress& address) const {
-    return address.v4 == network.v4 && address.cut(prefix) == network;
+    const std::size_t whole = prefix / 8U;
+    if (address.v4 != network.v4 ||
+        !std::equal(network.bytes.begin(), network.bytes.begin() + whole, address.bytes.begin())) {
+        return false;
+    }
+    return prefix % 8U == 0 ||
+           ((network.bytes[whole] ^ address.bytes[whole]) & high_bits(prefix)) == 0;
 }
 
 }  // namespace ration

@@ -10,6 +10,7 @@
 #include "request/path.h"
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <string>
 
@@ -30,17 +31,31 @@ enum class Kind : std::uint8_t {
     refuse,
 };
 
+constexpr std::array<Kind, 256> kinds = [] {
+    std::array<Kind, 256> table{};
+    table.fill(Kind::refuse);
+    const auto set = [&table](std::string_view characters, Kind kind) {
+        for (const char c : characters) {
+            table[static_cast<unsigned char>(c)] = kind;
+        }
+    };
+    set("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~", Kind::keep);
+    set("!$&'()*+,=:@", Kind::raw);
+    set("\"<>[]^`{|}", Kind::encode);
+    return table;
+}();
+
 Kind kind_of(unsigned char c) {
-    if (absl::ascii_isalnum(c) || c == '-' || c == '.' || c == '_' || c == '~') {
-        return Kind::keep;
-    }
-    if (std::string_view("!$&'()*+,=:@").find(static_cast<char>(c)) != std::string_view::npos) {
-        return Kind::raw;
-    }
-    if (std::string_view("\"<>[]^`{|}").find(static_cast<char>(c)) != std::string_view::npos) {
-        return Kind::encode;
-    }
-    return Kind::refuse;
+    return kinds[c];
+}
+
+// The bytes at the front of `text` that go to the buffer as they are.
+std::string_view plain_front(std::string_view text) {
+    const auto end = std::find_if(text.begin(), text.end(), [](char c) {
+        const Kind kind = kind_of(static_cast<unsigned char>(c));
+        return kind != Kind::keep && kind != Kind::raw;
+    });
+    return text.substr(0, static_cast<std::size_t>(end - text.begin()));
 }
 
 absl::Status refused(std::string_view why) {
@@ -109,8 +124,14 @@ private:
     }
 
     absl::Status copy(std::string_view text) {
+        const std::string_view plain = plain_front(text);
+        if (plain.size() > out_.size() - size_) {
+            return too_long();
+        }
+        std::copy(plain.begin(), plain.end(), out_.begin() + static_cast<std::ptrdiff_t>(size_));
+        size_ += plain.size();
         Utf8Check utf8;
-        for (std::size_t i = 0; i < text.size(); ++i) {
+        for (std::size_t i = plain.size(); i < text.size(); ++i) {
             auto c = static_cast<unsigned char>(text[i]);
             const bool escaped = c == '%';
             if (escaped) {
@@ -162,7 +183,7 @@ private:
 };
 
 bool query_byte(char c) {
-    return absl::ascii_isgraph(static_cast<unsigned char>(c)) && c != '#';
+    return c > ' ' && c < 0x7f && c != '#';
 }
 
 // RFC 9110 4.2: host and port, no user information (which is a way to disguise a host).

@@ -295,6 +295,30 @@ TEST(Keys, QuerySpellingsAreOneValue) {
     EXPECT_TRUE(world.ask({.path = "/?other=abc"}, 9).admitted) << "no such parameter, no limit";
 }
 
+TEST(Keys, PathSpellingsAreOneValueForKeysEntitiesAndTheUpstream) {
+    World world(R"(
+policy: p
+routes:
+  team: ANY /teams/{id}/**
+identify: {attributes: {team: path.id}}
+limits:
+  - {name: by path, per: [path.id], token_bucket: 2/min}
+  - {name: by team, per: [team], token_bucket: 2/min}
+  - {name: plan, per: [team], fixed_window: {limit: team.rate, every: minute}, headers: x_ratelimit}
+)",
+                "entities: {team: {'t:1': {rate: 2}}}");
+    EXPECT_TRUE(world.ask({.path = "/teams/t:1/x"}).has("X-RateLimit-Limit"));
+    EXPECT_TRUE(world.ask({.path = "/teams/t%3A1/x"}).admitted);
+    EXPECT_FALSE(world.ask({.path = "/teams/t%3a1/x"}).admitted);
+    const auto flight = world.begin({.path = "/teams/t%3a1/x"});
+    std::string told;
+    world.engine().request_fields(flight->exchange(),
+                                  [&](std::string_view name, std::string_view value) {
+                                      told += name == "Ration-Team" ? value : std::string_view{};
+                                  });
+    EXPECT_EQ(told, "t:1");
+}
+
 TEST(Keys, LongPartsAreDigestedNotCut) {
     World world(with_limits("  - {name: l, per: [header.X-Long], token_bucket: 1/min}\n"), "");
     const std::string stem(4000, 'x');
