@@ -32,7 +32,7 @@ struct TlsServerOptions {
 struct ListenerOptions {
     std::string address = "127.0.0.1";  // or "unix:/path"
     std::uint16_t port = 0;             // 0: chosen by the system
-    std::optional<TlsServerOptions> tls;
+    std::optional<TlsServerOptions> tls = {};
 };
 
 struct UpstreamOptions {

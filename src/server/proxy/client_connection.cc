@@ -330,7 +330,7 @@ void ClientConnection::linger() {
         finished_writing_ = true;
         stream_.finish_writing();
     }
-    if (eof_ || hangup_ || discarded_ > max_lingered_bytes) {
+    if (eof_ || discarded_ > max_lingered_bytes) {
         close();
     }
 }
@@ -411,7 +411,8 @@ void ClientConnection::update_timers() {
             set_wait(Wait::handshake, false);
             break;
         case Phase::head:
-            set_wait(in_.empty() ? Wait::idle : Wait::head, false);
+            // With answers waiting to be taken it is the client's reading that counts.
+            set_wait(!out_.empty() ? Wait::none : in_.empty() ? Wait::idle : Wait::head, false);
             break;
         case Phase::relay:
             set_wait(transfer_->wants_request_body() ? Wait::body : Wait::none, read_moved_);

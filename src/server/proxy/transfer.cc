@@ -270,7 +270,6 @@ void Transfer::reset() {
     drop_upstream(false);
     settle(Ending::Kind::client_gone);  // nothing when it was settled, as it should be
     begun_ = false;
-    exchange_.rules.reset();
     client_ = nullptr;
     clear_text(head_text_);
     clear_text(response_text_);

@@ -17,7 +17,7 @@ UpstreamConnection::UpstreamConnection(UpstreamPool& pool, Endpoints endpoints,
       out_(pool.blocks()),
       timer_(&UpstreamConnection::on_timeout, this) {}
 
-void UpstreamConnection::pool_timer_arm(Mono deadline) {
+void UpstreamConnection::expect_progress_by(Mono deadline) {
     pool_.loop().timers().arm(timer_, deadline);
 }
 
@@ -30,7 +30,10 @@ void UpstreamConnection::connect() {
             detail_ = std::string(fd.status().message());
             continue;
         }
-        stream_ = pool_.make_stream(*std::move(fd));
+        if (!pool_.make_stream(*std::move(fd), stream_)) {
+            detail_ = "TLS session refused";
+            continue;
+        }
         readable_ = writable_ = hangup_ = false;
         if (absl::Status status = pool_.loop().add(stream_.fd(), *this); !status.ok()) {
             detail_ = std::string(status.message());
@@ -54,11 +57,25 @@ void UpstreamConnection::on_ready(std::uint32_t events) {
     if (state_ == State::handshake) {
         go_on_with_handshake();
     }
-    if (user_ == nullptr && readable_ && state_ == State::ready) {
-        pool_.idle_broke(*this);  // closed, or sent what nobody asked for
-        return;
+    if (user_ != nullptr) {
+        user_->upstream_changed();
+    } else if (!quiet()) {
+        pool_.idle_broke(*this);
     }
-    tell();
+}
+
+// Idle: true when it is open and sent nothing that nobody asked for. (TLS may have business of its
+// own, so only reading can tell.)
+bool UpstreamConnection::quiet() {
+    if (state_ != State::ready || hangup_ || ended_) {
+        return false;
+    }
+    if (!readable_) {
+        return true;
+    }
+    char unexpected = 0;
+    readable_ = false;
+    return stream_.read({&unexpected, 1}).status == net::Io::would_block;
 }
 
 void UpstreamConnection::connected() {
@@ -145,12 +162,6 @@ void UpstreamConnection::fail(Trouble trouble, std::string detail) {
     timer_.disarm();
 }
 
-void UpstreamConnection::tell() {
-    if (user_ != nullptr) {
-        user_->upstream_changed();
-    }
-}
-
 void UpstreamConnection::on_timeout(void* self) {
     auto& connection = *static_cast<UpstreamConnection*>(self);
     if (connection.user_ == nullptr) {
@@ -159,7 +170,7 @@ void UpstreamConnection::on_timeout(void* self) {
     }
     const bool ready = connection.state_ == State::ready;
     connection.fail(Trouble::timed_out, ready ? "no answer in time" : "no connection in time");
-    connection.tell();
+    connection.user_->upstream_changed();
 }
 
 }  // namespace ration

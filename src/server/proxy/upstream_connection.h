@@ -55,19 +55,18 @@ public:
     bool fill(std::size_t want);
 
     // The timeout of what is waited for now; it fires as Trouble::timed_out.
-    void expect_progress_by(Mono deadline) { pool_timer_arm(deadline); }
+    void expect_progress_by(Mono deadline);
     void expect_nothing() { timer_.disarm(); }
     [[nodiscard]] bool expects_progress() const { return timer_.armed(); }
 
 private:
     friend class UpstreamPool;
     static void on_timeout(void* self);
-    void pool_timer_arm(Mono deadline);
     void connected();
     void connect_failed(std::string detail);
     void go_on_with_handshake();
     void fail(Trouble trouble, std::string detail);
-    void tell();
+    [[nodiscard]] bool quiet();
 
     UpstreamPool& pool_;
     Endpoints endpoints_;

@@ -15,11 +15,17 @@ UpstreamPool::~UpstreamPool() {
     }
 }
 
-net::Stream UpstreamPool::make_stream(net::Fd fd) const {
+bool UpstreamPool::make_stream(net::Fd fd, net::Stream& stream) const {
     if (tls_ == nullptr) {
-        return net::Stream(std::move(fd));
+        stream = net::Stream(std::move(fd));
+        return true;
     }
-    return {std::move(fd), tls_->connect_session(options_.host)};
+    net::SslPtr session = tls_->connect_session(options_.host);
+    if (session == nullptr) {
+        return false;
+    }
+    stream = net::Stream(std::move(fd), std::move(session));
+    return true;
 }
 
 UpstreamPool::Request UpstreamPool::acquire(UpstreamUser& user, bool fresh) {
@@ -69,9 +75,8 @@ void UpstreamPool::leave_line(UpstreamUser& user) {
 
 void UpstreamPool::release(UpstreamConnection& connection, bool reusable) {
     connection.user_ = nullptr;
-    const bool clean = reusable && connection.state_ == UpstreamConnection::State::ready &&
-                       !connection.ended_ && !connection.hangup_ && !connection.write_broken_ &&
-                       connection.in_.empty() && connection.out_.empty() &&
+    const bool clean = reusable && connection.in_.empty() && connection.out_.empty() &&
+                       !connection.write_broken_ && connection.quiet() &&
                        (idle_.size() < options_.max_idle || !line_.empty());
     if (!clean) {
         remove(connection);

@@ -36,7 +36,8 @@ public:
 
     net::Loop& loop() { return loop_; }
     net::BlockPool& blocks() { return blocks_; }
-    [[nodiscard]] net::Stream make_stream(net::Fd fd) const;
+    // False when no TLS session can be made for the upstream's name.
+    [[nodiscard]] bool make_stream(net::Fd fd, net::Stream& stream) const;
     void idle_broke(UpstreamConnection& connection);
 
 private:

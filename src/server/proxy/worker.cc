@@ -59,8 +59,11 @@ void Worker::accepted(net::Fd fd, const net::Endpoint& peer, std::size_t listene
     if (peer.family() != AF_UNIX) {
         net::set_no_delay(fd.get());
     }
-    net::Stream stream =
-        tls ? net::Stream(std::move(fd), tls->accept_session()) : net::Stream(std::move(fd));
+    net::SslPtr session = tls ? tls->accept_session() : nullptr;
+    if (tls && session == nullptr) {
+        return;  // out of memory: better no connection than a plain one
+    }
+    net::Stream stream(std::move(fd), std::move(session));
     auto connection = std::make_unique<ClientConnection>(*this, std::move(stream), peer);
     if (!loop_.add(connection->fd(), *connection).ok()) {
         return;

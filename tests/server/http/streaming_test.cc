@@ -1,0 +1,206 @@
+// Large and slow bodies: what is in the gateway at any time stays bounded, both ways.
+#include <gtest/gtest.h>
+#include <sys/socket.h>
+
+#include <atomic>
+#include <thread>
+
+#include "server/http/harness.h"
+
+namespace ration::testing {
+namespace {
+
+constexpr std::size_t large = 24 << 20;
+
+std::string pattern(std::size_t size) {
+    std::string text(size, '\0');
+    std::uint32_t state = 1;
+    for (char& c : text) {
+        state = state * 1664525U + 1013904223U;
+        c = static_cast<char>(state >> 24);
+    }
+    return text;
+}
+
+void small_buffers(int fd) {
+    const int size = 16 * 1024;
+    ::setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &size, sizeof size);
+    ::setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &size, sizeof size);
+}
+
+TEST(Streaming, LargeBodiesBothWays) {
+    const std::string body = pattern(large);
+    ScriptedUpstream upstream([](Conn& connection, const Message& request) {
+        if (request.chunked) {
+            connection.send("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n");
+            for (std::size_t at = 0; at < request.body.size(); at += 50'000) {
+                const std::string piece = request.body.substr(at, 50'000);
+                char size[32];
+                std::snprintf(size, sizeof size, "%zx\r\n", piece.size());
+                connection.send(size + piece + "\r\n");
+            }
+            return connection.send("0\r\n\r\n");
+        }
+        return connection.send("HTTP/1.1 200 OK\r\nContent-Length: " +
+                               std::to_string(request.body.size()) + "\r\n\r\n" + request.body);
+    });
+    GatewayWorld world(upstream.port());
+    Conn client = world.connect();
+    client.send(post("/", body));
+    std::optional<Message> answer = client.read();
+    ASSERT_TRUE(answer && answer->whole);
+    EXPECT_TRUE(answer->body == body);
+    client.send("POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n");
+    for (std::size_t at = 0; at < body.size(); at += 100'000) {
+        const std::string piece = body.substr(at, 100'000);
+        char size[32];
+        std::snprintf(size, sizeof size, "%zX;n=v\r\n", piece.size());
+        client.send(size + piece + "\r\n");
+    }
+    client.send("0\r\n\r\n");
+    answer = client.read();
+    ASSERT_TRUE(answer && answer->whole);
+    EXPECT_TRUE(answer->body == body);
+    EXPECT_EQ(world.recorder.wait_for(2).at(1).request_bytes, large);
+}
+
+// The client does not read: the upstream cannot get rid of more than the buffers hold.
+TEST(Streaming, AClientThatDoesNotReadStopsTheUpstream) {
+    std::atomic<std::size_t> sent{0};
+    std::atomic<bool> done{false};
+    auto upstream = ScriptedUpstream::raw([&](Conn& connection) {
+        small_buffers(connection.fd());
+        connection.read();
+        connection.send("HTTP/1.1 200 OK\r\nContent-Length: " + std::to_string(large) + "\r\n\r\n");
+        const std::string piece(4096, 'x');
+        while (sent < large && connection.send(piece)) {
+            sent += piece.size();
+        }
+        done = true;
+        connection.read_to_end();
+    });
+    GatewayWorld world(upstream->port());
+    Conn client = world.connect();
+    small_buffers(client.fd());
+    client.send(get("/"));
+    // It stands still when two looks a while apart are the same.
+    std::size_t last = 1;
+    ASSERT_TRUE(GatewayWorld::eventually([&] {
+        const std::size_t now = sent;
+        const bool same = now == last && now > 0;
+        last = now;
+        if (!same) {
+            return false;
+        }
+        return !client.readable(0) || sent == now;
+    }));
+    EXPECT_LT(sent, large / 2);
+    EXPECT_FALSE(done);
+    const std::optional<Message> answer = client.read();
+    ASSERT_TRUE(answer && answer->whole);
+    EXPECT_EQ(answer->body.size(), large);
+}
+
+TEST(Streaming, AnUpstreamThatDoesNotReadStopsTheClient) {
+    std::mutex mutex;
+    std::condition_variable changed;
+    bool go = false;
+    auto upstream = ScriptedUpstream::raw([&](Conn& connection) {
+        small_buffers(connection.fd());
+        {
+            std::unique_lock lock(mutex);
+            changed.wait(lock, [&] { return go; });
+        }
+        const std::optional<Message> request = connection.read();
+        connection.send("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n" +
+                        std::string(request && request->body.size() == large ? "ok" : "no"));
+        connection.read_to_end();
+    });
+    GatewayWorld world(upstream->port());
+    Conn client = world.connect();
+    small_buffers(client.fd());
+    std::atomic<std::size_t> sent{0};
+    std::thread sender([&] {
+        client.send("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: " + std::to_string(large) +
+                    "\r\n\r\n");
+        const std::string piece(4096, 'x');
+        while (sent < large && client.send(piece)) {
+            sent += piece.size();
+        }
+    });
+    std::size_t last = 1;
+    int still = 0;
+    EXPECT_TRUE(GatewayWorld::eventually([&] {
+        const std::size_t now = sent;
+        still = now == last ? still + 1 : 0;
+        last = now;
+        return still > 50;
+    }));
+    EXPECT_LT(sent, large / 2);
+    {
+        const std::lock_guard lock(mutex);
+        go = true;
+    }
+    changed.notify_all();
+    sender.join();
+    EXPECT_EQ(client.read()->body, "ok");
+}
+
+TEST(Streaming, AnEarlyAnswerEndsTheUpload) {
+    auto upstream = ScriptedUpstream::raw([](Conn& connection) {
+        connection.more();
+        connection.send("HTTP/1.1 403 Forbidden\r\nContent-Length: 2\r\n\r\nno");
+        connection.read_to_end();
+    });
+    GatewayWorld world(upstream->port());
+    Conn client = world.connect();
+    client.send("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 10000000\r\n\r\nabc");
+    const Message answer = *client.read();
+    EXPECT_EQ(answer.status(), 403);
+    EXPECT_EQ(answer.body, "no");
+    EXPECT_EQ(answer.field("Connection"), "close");
+    // A small rest is read away instead.
+    Conn second = world.connect();
+    second.send("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\nabc");
+    EXPECT_FALSE(second.read()->has("Connection"));
+    second.send("defghij" + get("/"));
+    EXPECT_EQ(second.read()->status(), 403);
+}
+
+TEST(Streaming, BodiesFlowBothWaysAtOnce) {
+    auto upstream = ScriptedUpstream::raw([](Conn& connection) {
+        std::string head;
+        while (connection.buffer().find("\r\n\r\n") == std::string::npos) {
+            connection.more();
+        }
+        connection.buffer().erase(0, connection.buffer().find("\r\n\r\n") + 4);
+        connection.send("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n");
+        for (int i = 0; i < 5; ++i) {  // echoes each chunk before the next is sent
+            while (connection.buffer().find("!\r\n") == std::string::npos) {
+                connection.more();
+            }
+            connection.buffer().erase(0, connection.buffer().find("!\r\n") + 3);
+            connection.send("4\r\necho\r\n");
+        }
+        connection.send("0\r\n\r\n");
+        connection.read_to_end();
+    });
+    GatewayWorld world(upstream->port());
+    Conn client = world.connect();
+    client.send("POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n");
+    for (int i = 0; i < 5; ++i) {
+        client.send("5\r\nping!\r\n");
+        const std::string wanted = "4\r\necho\r\n";
+        while (client.buffer().find(wanted) == std::string::npos) {
+            ASSERT_TRUE(client.more());
+        }
+        client.buffer().erase(0, client.buffer().find(wanted) + wanted.size());
+    }
+    client.send("0\r\n\r\n");
+    while (client.buffer() != "0\r\n\r\n") {
+        ASSERT_TRUE(client.more());
+    }
+}
+
+}  // namespace
+}  // namespace ration::testing
