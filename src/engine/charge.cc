@@ -119,6 +119,9 @@ void charge(Exchange& exchange, const Stores& stores, Now now) {
     if ((exchange.judged & bits(0, enforced)) != bits(0, enforced)) {
         exchange.outcome.admitted = charge_locally(exchange, stores, now);
     }
+    exchange.outcome.count = exchange.judged == 0 ? std::uint8_t{0} : exchange.charge_count;
+    exchange.outcome.status =
+        exchange.decision.store_down ? absl::StatusCode::kUnavailable : absl::StatusCode::kOk;
 }
 
 }  // namespace ration

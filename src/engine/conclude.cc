@@ -81,7 +81,9 @@ void refused_by(Exchange& exchange, int charge) {
     decision.rule = rule_of(exchange, charge);
     decision.charge = static_cast<std::int16_t>(charge);
     decision.refusal = exchange.rule_at(static_cast<std::size_t>(charge)).refusal;
-    if (level.verdict == Verdict::refused) {
+    const bool in_flight =
+        exchange.charges[static_cast<std::size_t>(charge)].limit->kind == LimitKind::concurrency;
+    if (level.verdict == Verdict::refused && !in_flight) {
         decision.wait = level.wait;
     }
 }

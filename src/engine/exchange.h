@@ -49,7 +49,7 @@ struct Decision {
                                 // whose numbers are shown, -1 when none is
     std::int16_t charge = -1;   // the charge whose numbers are shown, -1: none; it is the
                                 // binding rule's, save on ration's own 401, 404, 502, ...
-    std::optional<Nanos> wait;  // refused and waiting helps: the exact wait
+    std::optional<Nanos> wait;  // refused, waiting helps, and it is known how long: exactly
     std::uint32_t shadow_refused = 0;  // bit i: charge i is in shadow and would have refused
 };
 

@@ -92,6 +92,9 @@ void draft_03(const Exchange& exchange, std::size_t at, FieldSink sink) {
     Text remaining;
     remaining << level.remaining;
     sink("RateLimit-Remaining", remaining.view());
+    if (exchange.charges[at].limit->kind == LimitKind::concurrency) {
+        return;
+    }
     Text reset;
     reset << ceil_seconds(level.reset);
     sink("RateLimit-Reset", reset.view());
@@ -105,6 +108,9 @@ void x_ratelimit(const Exchange& exchange, std::size_t at, FieldSink sink) {
     Text remaining;
     remaining << level.remaining;
     sink("X-RateLimit-Remaining", remaining.view());
+    if (exchange.charges[at].limit->kind == LimitKind::concurrency) {
+        return;  // nobody knows when the others will be done
+    }
     Text reset;
     reset << epoch_seconds(exchange.arrived.wall, level.reset);
     sink("X-RateLimit-Reset", reset.view());
@@ -125,7 +131,8 @@ std::uint64_t ceil_seconds(Nanos span) {
 }
 
 std::uint64_t epoch_seconds(Wall now, Nanos after) {
-    return ceil_seconds(now.time_since_epoch() + after);
+    const Nanos since_epoch = now.time_since_epoch();
+    return ceil_seconds(after < Nanos::max() - since_epoch ? since_epoch + after : Nanos::max());
 }
 
 void rate_limit_fields(const Exchange& exchange, bool refusal, FieldSink sink) {

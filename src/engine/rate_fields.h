@@ -1,8 +1,8 @@
 // The rate-limit header families: what an answer says about the limit it shows.
 //
-// Every number comes from the level the decision was made on, at the instant it was made, so
-// headers and decision cannot disagree. Rounding is against the caller: remaining down, times up.
-// Pure, no allocation.
+// Limits in flight have no reset: nobody knows when the others will be done. Every number comes
+// from the level the decision was made on, at the instant it was made, so headers and decision
+// cannot disagree. Rounding is against the caller: remaining down, times up. Pure, no allocation.
 #pragma once
 
 #include <array>

@@ -51,6 +51,17 @@ HoleValues text_values(const Refusal& refusal, std::string_view request_id) {
     return values;
 }
 
+// RFC 9110 15.5.2: a 401 says how to authenticate; of the places where a policy finds credentials
+// only bearer tokens have a name there.
+void put_challenge(const Policy& policy, Answer& answer) {
+    const bool bearer = std::any_of(
+        policy.credentials.begin(), policy.credentials.end(),
+        [](const CredentialRule& rule) { return rule.source == CredentialSource::bearer; });
+    if (answer.status == 401 && bearer && !has_header(answer, "WWW-Authenticate")) {
+        answer.headers.emplace_back("WWW-Authenticate", "Bearer");
+    }
+}
+
 // The numbers of the charge that refused.
 void put_numbers(const Exchange& exchange, std::span<char, 32> wait_text, HoleValues& values) {
     const Decision& decision = exchange.decision;
@@ -66,11 +77,16 @@ void put_numbers(const Exchange& exchange, std::span<char, 32> wait_text, HoleVa
     values.limit = level.limit;
     values.remaining = zero ? 0 : level.remaining;
     values.count = level.used;
-    values.reset_epoch = epoch_seconds(exchange.arrived.wall, level.reset);
-    values.reset_after = ceil_seconds(level.reset);
+    if (exchange.charges[at].limit->kind != LimitKind::concurrency) {
+        values.reset_epoch = epoch_seconds(exchange.arrived.wall, level.reset);
+        values.reset_after = ceil_seconds(level.reset);
+    }
     if (decision.wait) {
-        values.retry_after = retry_after_seconds(*decision.wait);
         values.wait = decimal_seconds(*decision.wait, wait_text);
+    }
+    if (level.verdict == Verdict::refused) {
+        // A slot in flight comes free when another request ends: soon, at a time nobody knows.
+        values.retry_after = retry_after_seconds(decision.wait.value_or(Nanos(0)));
     }
 }
 
@@ -81,6 +97,7 @@ void put_common(const Exchange& exchange, bool refusal, Answer& answer) {
             answer.headers.emplace_back(name, value);
         }
     });
+    put_challenge(exchange.policy(), answer);
     cors_fields(exchange.policy().cors, *exchange.rules->cors, exchange.origin, appender(answer));
     answer.headers.emplace_back(request_id_field, exchange.request.id);
 }

@@ -241,6 +241,18 @@ INSTANTIATE_TEST_SUITE_P(
                                 {{"X-RateLimit-Limit", "0"}, {"X-RateLimit-Remaining", "0"}},
                                 {{"Retry-After", ""}}}));
 
+TEST(InFlight, TellsNoTimeItDoesNotKnow) {
+    World world(one_limit("concurrency: 1", "x_ratelimit"), "");
+    const auto running = world.begin({});
+    EXPECT_FALSE(running->reply().has("X-RateLimit-Reset"));
+    const Reply refused = world.ask({});
+    EXPECT_EQ(refused.status, 429);
+    EXPECT_EQ(refused.header("Retry-After"), "1") << "soon";
+    EXPECT_FALSE(refused.decision.wait.has_value());
+    EXPECT_FALSE(refused.has("X-RateLimit-Reset"));
+    EXPECT_EQ(refused.header("X-RateLimit-Remaining"), "0");
+}
+
 TEST(Shown, TheLimitWithLeastLeftAmongThoseThatDeclareHeaders) {
     World world(R"(
 policy: p

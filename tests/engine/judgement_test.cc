@@ -61,6 +61,7 @@ TEST_F(Judgement, A401CarriesDeclaredHeadersAndNamesNoRule) {
     EXPECT_EQ(reply.status, 401);
     EXPECT_EQ(reply.rule, "");
     EXPECT_EQ(reply.header("X-RateLimit-Limit"), "5");
+    EXPECT_EQ(reply.header("WWW-Authenticate"), "Bearer");
     EXPECT_FALSE(reply.has("Retry-After"));
     EXPECT_EQ(reply.header("Cache-Control"), "no-store");
 }
