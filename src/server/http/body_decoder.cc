@@ -48,10 +48,10 @@ bool parse_size(std::string_view line, std::uint64_t& size, std::string_view& re
     std::size_t digits = 0;
     size = 0;
     while (digits < line.size() && hex_digit(line[digits]) >= 0) {
-        size = size * 16 + static_cast<std::uint64_t>(hex_digit(line[digits]));
-        if (size > max_chunk_bytes) {
+        if (size >= max_chunk_bytes / 16) {
             return false;
         }
+        size = size * 16 + static_cast<std::uint64_t>(hex_digit(line[digits]));
         ++digits;
     }
     rest = line.substr(digits);

@@ -3,8 +3,8 @@
 //
 // Pull style: `next` looks at the bytes that are there, says how many it used and which of them are
 // content. Bounds: one chunk line `max_chunk_line`, the trailer section `max_trailer_bytes` and
-// `max_trailer_fields`. Strict: bare line feeds, signs, blanks before the size, sizes over 2^60 and
-// broken extensions are errors. Thread rule: one thread.
+// `max_trailer_fields`. Strict: bare line feeds, signs, blanks before the size, sizes of 2^60 and
+// more and broken extensions are errors. Thread rule: one thread.
 //
 //   for (auto piece = body.next(in.data());; ...) { out.append(piece.content);
 //   in.consume(piece.used); }

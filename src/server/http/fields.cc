@@ -142,12 +142,12 @@ bool is_hop_by_hop(FieldId id) {
 }
 
 bool is_protected_from_connection(std::string_view name) {
-    static constexpr std::array<std::string_view, 16> names = {
-        "host",          "content-length",  "content-type",  "content-encoding",
-        "authorization", "cookie",          "forwarded",     "origin",
-        "cache-control", "range",           "date",          "trailer",
-        "set-cookie",    "idempotency-key", "content-range", "via"};
-    return one_of(names, name) || starts_with_ignoring_case(name, "x-") ||
+    static constexpr std::array<std::string_view, 18> names = {
+        "host",   "content-length", "content-type", "content-encoding", "authorization",
+        "cookie", "forwarded",      "origin",       "cache-control",    "range",
+        "date",   "trailer",        "set-cookie",   "idempotency-key",  "content-range",
+        "via",    "x-real-ip",      "x-api-key"};
+    return one_of(names, name) || starts_with_ignoring_case(name, "x-forwarded-") ||
            starts_with_ignoring_case(name, "ration-");
 }
 

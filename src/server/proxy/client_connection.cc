@@ -239,7 +239,7 @@ void ClientConnection::refuse_malformed(BuiltIn which, std::string_view reason) 
     }
     transfer_->answer_malformed(which, reason);
     transfer_->report();
-    close_after_answer();
+    close_after_answer(true);
 }
 
 // ---- a request that was admitted, or answered ----
@@ -263,7 +263,7 @@ void ClientConnection::relay() {
 void ClientConnection::finish_request() {
     transfer_->report();
     if (!transfer_->keep_alive()) {
-        close_after_answer();
+        close_after_answer(!transfer_->request_body().done());
     } else if (!transfer_->request_body().done()) {
         phase_ = Phase::discard;
         discarded_ = 0;
@@ -294,7 +294,7 @@ void ClientConnection::discard() {
         const http::BodyDecoder::Step step = body.next(in_.data());
         discarded_ += step.used;
         if (step.state == http::BodyDecoder::State::error || discarded_ > max_discarded_body) {
-            close_after_answer();
+            close_after_answer(true);
             return;
         }
         in_.consume(step.used);
@@ -311,8 +311,9 @@ void ClientConnection::discard() {
     }
 }
 
-void ClientConnection::close_after_answer() {
+void ClientConnection::close_after_answer(bool client_may_be_sending) {
     release_transfer();
+    quiet_ = !client_may_be_sending && in_.empty();
     phase_ = Phase::linger;
     discarded_ = 0;
     again_ = true;
@@ -330,7 +331,7 @@ void ClientConnection::linger() {
         finished_writing_ = true;
         stream_.finish_writing();
     }
-    if (eof_ || discarded_ > max_lingered_bytes) {
+    if (eof_ || (quiet_ && !readable_) || discarded_ > max_lingered_bytes) {
         close();
     }
 }

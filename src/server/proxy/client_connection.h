@@ -80,7 +80,7 @@ private:
 
     void refuse_malformed(BuiltIn which, std::string_view reason);
     void release_transfer();
-    void close_after_answer();
+    void close_after_answer(bool client_may_be_sending);
 
     [[nodiscard]] bool wants_input() const;
     bool read_input();
@@ -111,6 +111,7 @@ private:
     bool read_moved_ = false;
     bool write_moved_ = false;
     bool finished_writing_ = false;
+    bool quiet_ = false;  // lingering: nothing is known to be unread
     std::size_t empty_lines_ = 0;
     std::uint64_t discarded_ = 0;
     std::size_t index_ = 0;

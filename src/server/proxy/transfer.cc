@@ -193,7 +193,6 @@ void Transfer::drop_upstream(bool reusable) {
     }
     if (upstream_ != nullptr) {
         worker_.upstream().release(*std::exchange(upstream_, nullptr), reusable);
-        worker_.note_upstream();
     }
 }
 
@@ -217,7 +216,6 @@ void Transfer::acquire(bool fresh) {
             fail(BuiltIn::unavailable, Ending::Kind::lost, "too many requests for the upstream");
             break;
     }
-    worker_.note_upstream();
 }
 
 void Transfer::upstream_given(UpstreamConnection& connection) {

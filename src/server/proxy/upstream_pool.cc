@@ -32,6 +32,7 @@ UpstreamPool::Request UpstreamPool::acquire(UpstreamUser& user, bool fresh) {
     if (!fresh && !idle_.empty()) {
         UpstreamConnection& connection = *idle_.back();
         idle_.pop_back();
+        count();
         lend(connection, user);
         return Request::given;
     }
@@ -56,6 +57,7 @@ void UpstreamPool::open_for(UpstreamUser& user) {
     connection.index_ = connections_.size() - 1;
     connection.expect_progress_by(loop_.now().mono + options_.connect_timeout);
     connection.connect();
+    count();
     lend(connection, user);
 }
 
@@ -93,6 +95,7 @@ void UpstreamPool::release(UpstreamConnection& connection, bool reusable) {
     }
     connection.expect_progress_by(loop_.now().mono + options_.idle_timeout);
     idle_.push_back(&connection);
+    count();
 }
 
 void UpstreamPool::remove(UpstreamConnection& connection) {
@@ -103,6 +106,7 @@ void UpstreamPool::remove(UpstreamConnection& connection) {
         connections_[index]->index_ = index;
     }
     connections_.pop_back();
+    count();
     owned->timer_.disarm();
     owned->stream_.close();
     loop_.retire(std::move(owned));
@@ -119,6 +123,11 @@ void UpstreamPool::serve_line() {
 void UpstreamPool::idle_broke(UpstreamConnection& connection) {
     idle_.erase(std::remove(idle_.begin(), idle_.end(), &connection), idle_.end());
     remove(connection);
+}
+
+void UpstreamPool::count() {
+    open_.store(connections_.size(), std::memory_order_relaxed);
+    idle_count_.store(idle_.size(), std::memory_order_relaxed);
 }
 
 void UpstreamPool::close_idle() {

@@ -5,7 +5,9 @@
 // met when the close and the request cross. Thread rule: the worker's thread.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
+#include <cstdint>
 #include <deque>
 #include <memory>
 #include <vector>
@@ -30,8 +32,9 @@ public:
     // `reusable`: the answer was complete and nothing is left over.
     void release(UpstreamConnection& connection, bool reusable);
 
-    [[nodiscard]] std::size_t open() const { return connections_.size(); }
-    [[nodiscard]] std::size_t idle() const { return idle_.size(); }
+    // From any thread.
+    [[nodiscard]] std::uint64_t open() const { return open_.load(std::memory_order_relaxed); }
+    [[nodiscard]] std::uint64_t idle() const { return idle_count_.load(std::memory_order_relaxed); }
     void close_idle();
 
     net::Loop& loop() { return loop_; }
@@ -45,6 +48,7 @@ private:
     void lend(UpstreamConnection& connection, UpstreamUser& user);
     void remove(UpstreamConnection& connection);
     void serve_line();
+    void count();
 
     net::Loop& loop_;
     net::BlockPool& blocks_;
@@ -55,6 +59,8 @@ private:
     std::vector<UpstreamConnection*> idle_;  // latest last
     std::deque<UpstreamUser*> line_;
     std::size_t next_endpoint_ = 0;
+    std::atomic<std::uint64_t> open_{0};
+    std::atomic<std::uint64_t> idle_count_{0};
 };
 
 }  // namespace ration

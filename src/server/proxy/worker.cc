@@ -122,11 +122,6 @@ void Worker::give_back(std::unique_ptr<Transfer> transfer) {
     }
 }
 
-void Worker::note_upstream() {
-    set_relaxed(upstream_open_, upstream_.open());
-    set_relaxed(upstream_idle_, upstream_.idle());
-}
-
 void Worker::start_drain() {
     loop_.post([this] { drain_now(); });
 }
@@ -150,7 +145,6 @@ void Worker::drain_now() {
         connection->drain();
     }
     upstream_.close_idle();
-    note_upstream();
     check_drained();
 }
 
@@ -163,8 +157,8 @@ void Worker::check_drained() {
 
 void Worker::add_to(GatewayStats& stats) const {
     stats.client_connections += open_.load(std::memory_order_relaxed);
-    stats.upstream_connections += upstream_open_.load(std::memory_order_relaxed);
-    stats.upstream_idle += upstream_idle_.load(std::memory_order_relaxed);
+    stats.upstream_connections += upstream_.open();
+    stats.upstream_idle += upstream_.idle();
     stats.accepted += accepted_.load(std::memory_order_relaxed);
     stats.refused_connections += refused_.load(std::memory_order_relaxed);
 }

@@ -70,7 +70,6 @@ public:
 
     void accepted(net::Fd fd, const net::Endpoint& peer, std::size_t listener);
     void closed(ClientConnection& connection);
-    void note_upstream();
 
 private:
     void refuse_connection(net::Fd fd, bool tls);
@@ -93,8 +92,6 @@ private:
     std::atomic<std::uint64_t> open_{0};
     std::atomic<std::uint64_t> accepted_{0};
     std::atomic<std::uint64_t> refused_{0};
-    std::atomic<std::uint64_t> upstream_open_{0};
-    std::atomic<std::uint64_t> upstream_idle_{0};
 };
 
 }  // namespace ration

@@ -10,7 +10,7 @@
 namespace ration::testing {
 namespace {
 
-constexpr std::size_t large = 24 << 20;
+constexpr std::size_t large = 16 << 20;
 
 std::string pattern(std::size_t size) {
     std::string text(size, '\0');
@@ -23,7 +23,7 @@ std::string pattern(std::size_t size) {
 }
 
 void small_buffers(int fd) {
-    const int size = 16 * 1024;
+    const int size = 128 * 1024;
     ::setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &size, sizeof size);
     ::setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &size, sizeof size);
 }
