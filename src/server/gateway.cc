@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <condition_variable>
 #include <mutex>
+#include <system_error>
 #include <thread>
 #include <utility>
 
@@ -45,13 +46,16 @@ public:
 
     absl::Status open();
 
-    [[nodiscard]] std::uint16_t port(std::size_t index) const override { return ports_.at(index); }
+    [[nodiscard]] std::uint16_t port(std::size_t index) const override {
+        return index < ports_.size() ? ports_[index] : 0;
+    }
     bool drain(Nanos patience) override;
     [[nodiscard]] GatewayStats stats() const override;
 
 private:
     absl::Status open_tls();
     absl::Status open_listener(std::size_t index);
+    absl::Status start_threads();
     void stop();
     [[nodiscard]] bool all_drained() const;
 
@@ -91,11 +95,19 @@ absl::Status GatewayImpl::open() {
             return status;
         }
     }
-    for (const auto& worker : workers_) {
-        threads_.emplace_back([worker = worker.get()] {
-            block_signals();
-            worker->run();
-        });
+    return start_threads();
+}
+
+absl::Status GatewayImpl::start_threads() {
+    try {
+        for (const auto& worker : workers_) {
+            threads_.emplace_back([worker = worker.get()] {
+                block_signals();
+                worker->run();
+            });
+        }
+    } catch (const std::system_error& error) {
+        return absl::ResourceExhaustedError(absl::StrCat("cannot start threads: ", error.what()));
     }
     return absl::OkStatus();
 }

@@ -83,7 +83,7 @@ public:
         RequestObserver& observer);
     virtual ~Gateway() = default;  // stops at once
 
-    // The port that listener `index` really has.
+    // The port that listener `index` really has; 0 for a Unix socket.
     [[nodiscard]] virtual std::uint16_t port(std::size_t index) const = 0;
 
     // Stops accepting, answers what runs (with `Connection: close`), closes idle connections, and
