@@ -62,6 +62,16 @@ void millis(std::string& out, std::string_view name, Nanos value) {
     append_json_millis(out, std::chrono::floor<std::chrono::microseconds>(value));
 }
 
+// Where the rule that decided stands; nullptr when none did or the counters gave no answer.
+const Level* deciding_level(const Exchange& exchange) {
+    for (std::size_t i = 0; i < exchange.charge_count; ++i) {
+        if (exchange.rule_of[i] == exchange.decision.rule && (exchange.judged >> i & 1U) != 0) {
+            return &exchange.outcome.levels[i];
+        }
+    }
+    return nullptr;
+}
+
 // The rule that decided, the wait, and the numbers that were shown for it.
 void append_decision(std::string& out, const Exchange& exchange) {
     const Decision& decision = exchange.decision;
@@ -71,10 +81,9 @@ void append_decision(std::string& out, const Exchange& exchange) {
         member(out, "wait");
         append_json_seconds(out, *decision.wait);
     }
-    const auto charge = static_cast<std::size_t>(decision.charge);
-    if (decision.charge >= 0 && charge < exchange.outcome.count) {
-        number(out, "limit", exchange.outcome.levels[charge].limit);
-        number(out, "remaining", exchange.outcome.levels[charge].remaining);
+    if (const Level* level = deciding_level(exchange)) {
+        number(out, "limit", level->limit);
+        number(out, "remaining", level->remaining);
     }
     if (decision.store_down) {
         out += ",\"store_down\":true";
