@@ -26,12 +26,14 @@ using Chunk = std::array<LimitRef::Entry, chunk_entries>;
 
 struct Table {
     std::array<std::atomic<Chunk*>, chunk_count> chunks{};
-    std::array<std::atomic<std::uint32_t>, index_size> index{};  // id + 1; 0: free
-    std::mutex mutex;                                            // adding
-    std::uint32_t count = 0;                                     // under mutex
+    std::mutex mutex;         // adding
+    std::uint32_t count = 0;  // under mutex
 };
 
 constinit Table table;
+// id + 1; 0: free. A plain array: initialising one of this size as a constant is beyond clang's
+// patience, leaving it zero is not.
+std::atomic<std::uint32_t> id_index[index_size];
 
 std::uint64_t mix(std::uint64_t value) {
     value ^= value >> 32;
@@ -56,7 +58,7 @@ const LimitRef::Entry& entry_of(std::uint32_t id) {
 // The entry of `limit`, or nullptr and the free place where its id belongs.
 const LimitRef::Entry* find(const Limit& limit, std::size_t& place) {
     for (place = first_place(limit);; place = (place + 1) % index_size) {
-        const std::uint32_t id_plus_one = table.index[place].load(std::memory_order_acquire);
+        const std::uint32_t id_plus_one = id_index[place].load(std::memory_order_acquire);
         if (id_plus_one == 0) {
             return nullptr;
         }
@@ -85,7 +87,7 @@ const LimitRef::Entry& add(const Limit& limit, std::size_t place) {
         entry.rate_nanos = nanos / common;
     }
     table.count = id + 1;
-    table.index[place].store(id + 1, std::memory_order_release);
+    id_index[place].store(id + 1, std::memory_order_release);
     return entry;
 }
 
