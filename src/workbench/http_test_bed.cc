@@ -1,8 +1,9 @@
 // Problem: the decision must be made at exactly the instant that the test says, while the gateway
-// reads its clock on its own thread, once per round of its event loop. Idea: whenever the clock is
-// moved, the next request comes over a new connection. The round that accepts it began after the
-// connection was made, so after the clock was moved; a round still under way cannot pick the
-// request up with an older reading.
+// reads its clock on its own thread, once per round of its event loop, and a round still under way
+// could pick up a request that was sent after the clock was moved.
+// Idea: the clock tells when it is read. After a move the test waits for the next reading: whatever
+// is sent then is met by a round that began with the new one. Closing the connection wakes the
+// loop for it.
 #include "workbench/http_test_bed.h"
 
 #include <charconv>
@@ -11,7 +12,6 @@
 #include <mutex>
 #include <utility>
 
-#include "base/manual_clock.h"
 #include "base/text.h"
 #include "server/gateway.h"
 #include "workbench/exchange_report.h"
@@ -56,6 +56,39 @@ private:
     std::optional<ServiceAnswer> answer_;
 };
 
+// A clock that is moved by hand and knows when it was read.
+class WatchedClock final : public Clock {
+public:
+    explicit WatchedClock(Now start) : now_(start) {}
+
+    [[nodiscard]] Now now() const override {
+        const std::lock_guard lock(mutex_);
+        read_ = true;
+        was_read_.notify_one();
+        return now_;
+    }
+
+    void set(Now now) {
+        const std::lock_guard lock(mutex_);
+        now_ = now;
+        read_ = false;
+    }
+
+    // Returns when the clock was read since it was set; the gateway's loop does so every tick at
+    // least.
+    void wait_for_reading() const {
+        std::unique_lock lock(mutex_);
+        was_read_.wait_for(lock, std::chrono::seconds(wire_patience_seconds),
+                           [this] { return read_; });
+    }
+
+private:
+    mutable std::mutex mutex_;
+    mutable std::condition_variable was_read_;
+    mutable bool read_ = false;
+    Now now_;
+};
+
 class HttpTestBed final : public TestBed {
 public:
     HttpTestBed(const TestCase& test, Sink sink)
@@ -82,7 +115,7 @@ private:
     Sink sink_;
     Rules rules_;
     SteppedClock stepped_;
-    ManualClock clock_;
+    WatchedClock clock_;
     LastRequest last_;
     std::unique_ptr<ScriptedUpstream> upstream_;
     std::unique_ptr<SwitchableCounters> counters_;
@@ -133,6 +166,7 @@ void HttpTestBed::clock_moved() {
     clock_.set(stepped_.now());
     if (client_) {
         client_->reconnect();
+        clock_.wait_for_reading();
     }
 }
 

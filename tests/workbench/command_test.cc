@@ -81,10 +81,11 @@ TEST_F(CommandTest, CheckSaysWhatIsWrongAndWhere) {
 
 TEST_F(CommandTest, CheckReadsDirectoriesToo) {
     const std::string policy = file("p.yaml", good_policy);
-    const std::string bad = file("d.yaml", "entities:\n  workspace: {w: {account: nobody}}\n");
+    const std::string bad =
+        file("d.yaml", "entities:\n  account: {a: {}}\n  workspace: {w: {account: nobody}}\n");
     const Ended ended = run("check " + policy + " " + bad);
     EXPECT_EQ(ended.code, 1);
-    EXPECT_EQ(ended.err.rfind(bad + ":2:", 0), 0U) << ended.err;
+    EXPECT_EQ(ended.err.rfind(bad + ":3:", 0), 0U) << ended.err;
     EXPECT_EQ(run("check " + policy + " --directory " + bad).code, 1);
 }
 

@@ -14,6 +14,10 @@ struct SecondsRow {
     std::int64_t ns;
 };
 
+void PrintTo(const SecondsRow& row, std::ostream* out) {
+    *out << row.text;
+}
+
 class SecondsTest : public ::testing::TestWithParam<SecondsRow> {};
 
 TEST_P(SecondsTest, AreExact) {

@@ -61,6 +61,10 @@ struct WrongRow {
     const char* reason;
 };
 
+void PrintTo(const WrongRow& row, std::ostream* out) {
+    *out << row.reason;
+}
+
 class WrongLineTest : public ::testing::TestWithParam<WrongRow> {};
 
 TEST_P(WrongLineTest, IsNamedWithItsColumn) {

@@ -129,7 +129,7 @@ TEST(Replay, AWrongLineEndsItAndWhatWasBegunIsAnswered) {
                               line("3", "/thing", R"(,"id":3)"));
     EXPECT_FALSE(result.good);
     EXPECT_EQ(result.lines.size(), 2U);
-    EXPECT_EQ(result.errors, "in:3:39: unknown field \"pear\", did you mean \"peer\"?\n");
+    EXPECT_EQ(result.errors, "in:3:40: unknown field \"pear\", did you mean \"peer\"?\n");
 }
 
 TEST(Replay, TimeDoesNotRunBackwards) {

@@ -123,6 +123,10 @@ struct WrongRow {
     const char* problem;
 };
 
+void PrintTo(const WrongRow& row, std::ostream* out) {
+    *out << row.problem;
+}
+
 class WrongFileTest : public ::testing::TestWithParam<WrongRow> {};
 
 TEST_P(WrongFileTest, IsToldWithItsPlace) {
@@ -139,15 +143,15 @@ INSTANTIATE_TEST_SUITE_P(
                  "t.test.yaml:8:54: unknown key of an expectation 'stauts'; did you mean "
                  "'status'?\n"},
         WrongRow{"  - {name: x, steps: [{requst: GET /thing}]}\n",
-                 "t.test.yaml:8:24: a step needs request, reload, counters, restart or wall\n"},
+                 "t.test.yaml:8:23: a step needs request, reload, counters, restart or wall\n"},
         WrongRow{"  - {name: x, steps: [{request: GET}]}\n",
                  "t.test.yaml:8:33: a request is a method and a path, such as GET /v1/quote\n"},
         WrongRow{"  - {name: x, steps: [{at: 2s, request: GET /}, {at: 1s, request: GET /}]}\n",
-                 "t.test.yaml:8:56: before the step above, which is at 2 s\n"},
+                 "t.test.yaml:8:54: before the step above, which is at 2 s\n"},
         WrongRow{"  - {name: x, steps: [{request: GET /, times: 2, expect: {status: [200]}}]}\n",
-                 "t.test.yaml:8:69: a list of 1 expected values, but the step has 2 requests\n"},
+                 "t.test.yaml:8:67: a list of 1 expected values, but the step has 2 requests\n"},
         WrongRow{"  - {name: x, steps: [{request: GET /, address: 'nowhere'}]}\n",
-                 "t.test.yaml:8:24: 'nowhere' is not an IP address\n"},
+                 "t.test.yaml:8:23: 'nowhere' is not an IP address\n"},
         WrongRow{"  - {name: x, steps: [{request: GET /, times: 100001}]}\n",
                  "t.test.yaml:8:47: times is a whole number from 1 to 100000, not '100001'\n"},
         WrongRow{"  - {name: x, steps: [{request: GET /, expect: {outcome: admited}}]}\n",
