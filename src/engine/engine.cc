@@ -128,8 +128,7 @@ Answer Engine::failure(const Policy& policy, BuiltIn which, std::string_view req
 
 bool Engine::drops_response_field(const Exchange& exchange, std::string_view name) const {
     return (exchange.policy().cors.enabled && is_cors_field(name)) ||
-           is_own_rate_limit_field(exchange, name) ||
-           equal_ignoring_case(name, "Ration-Request-Id");
+           is_shown_limit_field(exchange, name) || equal_ignoring_case(name, "Ration-Request-Id");
 }
 
 void Engine::response_fields(const Exchange& exchange, FieldSink sink) const {

@@ -67,7 +67,7 @@ struct Exchange {
     // Ids of the entities that the request itself names, in the order of Policy::bound_entities.
     std::vector<std::optional<std::string_view>> bound;
     std::size_t bound_bytes = 0;  // of the scratch room, used by them
-    Outcome outcome;              // what the counters said; levels in the order of `charges`
+    Outcome outcome;  // what the counters said; levels as `charges`, good for those in `judged`
     Decision decision;
 
     // The charges, and which limit of the policy each belongs to. Enforced ones come first, in

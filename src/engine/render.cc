@@ -7,6 +7,7 @@
 #include "engine/cors.h"
 #include "engine/rate_fields.h"
 #include "policy/template.h"
+#include "wire/decimal.h"
 
 namespace ration {
 namespace {
@@ -63,7 +64,8 @@ void put_challenge(const Policy& policy, Answer& answer) {
 }
 
 // The numbers of the charge that refused.
-void put_numbers(const Exchange& exchange, std::span<char, 32> wait_text, HoleValues& values) {
+void put_numbers(const Exchange& exchange, std::span<char, max_decimal_bytes> wait_text,
+                 HoleValues& values) {
     const Decision& decision = exchange.decision;
     if (const LimitRule* rule = exchange.binding_rule()) {
         values.rule = rule->name;
@@ -78,8 +80,9 @@ void put_numbers(const Exchange& exchange, std::span<char, 32> wait_text, HoleVa
     values.remaining = zero ? 0 : level.remaining;
     values.count = level.used;
     if (exchange.charges[at].limit->kind != LimitKind::concurrency) {
-        values.reset_epoch = epoch_seconds(exchange.arrived.wall, level.reset);
-        values.reset_after = ceil_seconds(level.reset);
+        values.reset_epoch =
+            epoch_seconds_rounded_up(moment_after(exchange.arrived.wall, level.reset));
+        values.reset_after = seconds_rounded_up(level.reset);
     }
     if (decision.wait) {
         values.wait = decimal_seconds(*decision.wait, wait_text);
@@ -92,7 +95,7 @@ void put_numbers(const Exchange& exchange, std::span<char, 32> wait_text, HoleVa
 
 // What every answer to a request known to the engine carries.
 void put_common(const Exchange& exchange, bool refusal, Answer& answer) {
-    rate_limit_fields(exchange, refusal, [&](std::string_view name, std::string_view value) {
+    shown_limit_fields(exchange, refusal, [&](std::string_view name, std::string_view value) {
         if (!has_header(answer, name)) {  // written out by the policy: its word stands
             answer.headers.emplace_back(name, value);
         }
@@ -121,7 +124,7 @@ Answer render_decision(const Exchange& exchange) {
     }
     const Refusal& refusal = exchange.policy().refusals[decision.refusal];
     HoleValues values = text_values(refusal, exchange.request.id);
-    std::array<char, 32> wait_text;
+    std::array<char, max_decimal_bytes> wait_text;
     put_numbers(exchange, wait_text, values);
     Answer answer = fill_in(refusal, values);
     put_common(exchange, decision.rule >= 0, answer);
@@ -150,7 +153,7 @@ Answer render_failure(const Policy& policy, BuiltIn which, std::string_view requ
 
 void render_response_fields(const Exchange& exchange, FieldSink sink) {
     bool numbers = false;
-    rate_limit_fields(exchange, false, [&](std::string_view name, std::string_view value) {
+    shown_limit_fields(exchange, false, [&](std::string_view name, std::string_view value) {
         numbers = true;
         sink(name, value);
     });

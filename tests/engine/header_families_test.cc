@@ -194,7 +194,7 @@ INSTANTIATE_TEST_SUITE_P(
                                 "token_bucket: {rate: 60/min, burst: 90}",
                                 "ietf_draft_10",
                                 0,
-                                {{"RateLimit-Policy", R"("tight";q=90;w=90)"}},
+                                {{"RateLimit-Policy", R"("tight";q=60;w=60;ration-burst=90)"}},
                                 {}},
                       FamilyRow{"draft 10, window refused",
                                 "fixed_window: 1/min",
