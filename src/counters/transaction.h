@@ -73,6 +73,7 @@ private:
     static_assert(std::is_trivially_destructible_v<Work>);
 
     [[nodiscard]] bool valid() const;
+    [[nodiscard]] bool settle_in_slot(Outcome& outcome);
     void hash_keys();
     void lock_shards();
     void unlock_shards();
