@@ -171,7 +171,7 @@ bool Transfer::try_again() {
                        upstream_->in().empty() &&
                        upstream_->trouble() != UpstreamConnection::Trouble::timed_out;
     const bool untouched = upstream_->written() == 0;
-    if (!stale || !(untouched || (is_safe(head_.method) && head_.framing == http::Framing::none))) {
+    if (!stale || !(untouched || can_be_sent_twice())) {
         return false;
     }
     retried_ = true;
@@ -181,7 +181,7 @@ bool Transfer::try_again() {
         head_written_ = false;
     }
     drop_upstream(false);
-    acquire(true);
+    acquire(UpstreamPool::Want::fresh);
     return true;
 }
 
@@ -200,11 +200,15 @@ void Transfer::drop_upstream(bool reusable) {
 
 void Transfer::forward() {
     asked_ = worker_.loop().now();
-    acquire(false);
+    acquire(can_be_sent_twice() ? UpstreamPool::Want::any : UpstreamPool::Want::checked);
 }
 
-void Transfer::acquire(bool fresh) {
-    switch (worker_.upstream().acquire(*this, fresh)) {
+bool Transfer::can_be_sent_twice() const {
+    return is_safe(head_.method) && head_.framing == http::Framing::none;
+}
+
+void Transfer::acquire(UpstreamPool::Want want) {
+    switch (worker_.upstream().acquire(*this, want)) {
         case UpstreamPool::Request::given:
             break;
         case UpstreamPool::Request::queued:

@@ -17,7 +17,7 @@
 #include "server/http/head_parser.h"
 #include "server/net/timer_wheel.h"
 #include "server/proxy/heads.h"
-#include "server/proxy/upstream_connection.h"
+#include "server/proxy/upstream_pool.h"
 #include "server/request_record.h"
 
 namespace ration {
@@ -82,7 +82,8 @@ private:
     void response_done();
     [[nodiscard]] std::size_t wanted_bytes() const;
 
-    void acquire(bool fresh);
+    void acquire(UpstreamPool::Want want);
+    [[nodiscard]] bool can_be_sent_twice() const;
     void write_forward_head();
     void upstream_failed();
     [[nodiscard]] bool try_again();

@@ -28,15 +28,28 @@ bool UpstreamPool::make_stream(net::Fd fd, net::Stream& stream) const {
     return true;
 }
 
-UpstreamPool::Request UpstreamPool::acquire(UpstreamUser& user, bool fresh) {
-    if (!fresh && !idle_.empty()) {
+UpstreamConnection* UpstreamPool::take_idle(bool check) {
+    while (!idle_.empty()) {
         UpstreamConnection& connection = *idle_.back();
         idle_.pop_back();
-        count();
-        lend(connection, user);
-        return Request::given;
+        connection.readable_ |= check;
+        if (!check || connection.quiet()) {
+            count();
+            return &connection;
+        }
+        remove(connection);
     }
-    if (fresh && connections_.size() >= options_.max_connections && !idle_.empty()) {
+    return nullptr;
+}
+
+UpstreamPool::Request UpstreamPool::acquire(UpstreamUser& user, Want want) {
+    if (want != Want::fresh) {
+        if (UpstreamConnection* connection = take_idle(want == Want::checked)) {
+            lend(*connection, user);
+            return Request::given;
+        }
+    }
+    if (want == Want::fresh && connections_.size() >= options_.max_connections && !idle_.empty()) {
         idle_broke(*idle_.front());
     }
     if (connections_.size() < options_.max_connections) {

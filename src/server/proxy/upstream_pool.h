@@ -24,9 +24,14 @@ public:
                  const UpstreamAddresses& addresses, const net::TlsContext* tls);
     ~UpstreamPool();
 
+    enum class Want : std::uint8_t {
+        any,
+        checked,  // an idle one is looked at once more: for what cannot be sent twice
+        fresh,    // not one that was used before
+    };
     enum class Request : std::uint8_t { given, queued, full };
-    // `fresh`: not one that was used before. When given, `upstream_given` was called already.
-    Request acquire(UpstreamUser& user, bool fresh);
+    // When given, `upstream_given` was called already.
+    Request acquire(UpstreamUser& user, Want want);
     // The user does not want one any more (it was queued).
     void leave_line(UpstreamUser& user);
     // `reusable`: the answer was complete and nothing is left over.
@@ -44,6 +49,7 @@ public:
     void idle_broke(UpstreamConnection& connection);
 
 private:
+    UpstreamConnection* take_idle(bool check);
     void open_for(UpstreamUser& user);
     void lend(UpstreamConnection& connection, UpstreamUser& user);
     void remove(UpstreamConnection& connection);

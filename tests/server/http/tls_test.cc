@@ -240,7 +240,9 @@ TEST(TlsUpstreams, WithAnotherNameAreRefused) {
 
 TEST(TlsUpstreams, ThatSpeakPlainAreRefused) {
     ScriptedUpstream plain(answer_with("plain"));
-    GatewayWorld world(plain.port(), https("127.0.0.1"));
+    GatewayWorldOptions options = https("127.0.0.1");
+    options.gateway.upstream.connect_timeout = std::chrono::seconds(6);
+    GatewayWorld world(plain.port(), options);
     Conn client = world.connect();
     client.send(get("/"));
     // The upstream waits for the end of what it takes for a request line.

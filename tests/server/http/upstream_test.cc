@@ -205,6 +205,18 @@ TEST(UpstreamPool, ConnectionsClosedByTheUpstreamLeave) {
     }
 }
 
+// The close has crossed the wire, though its event may still be on its way through the loop.
+TEST(UpstreamPool, AWriteDoesNotMeetAConnectionThatIsClosedAlready) {
+    ScriptedUpstream upstream(answer_with("ok"));
+    GatewayWorld world(upstream.port());
+    Conn client = world.connect();
+    for (int i = 0; i < 200; ++i) {
+        upstream.close_connections();
+        client.send(post("/", "x"));
+        ASSERT_EQ(client.read()->status(), 200) << i;
+    }
+}
+
 TEST(UpstreamPool, IdleConnectionsEnd) {
     ScriptedUpstream upstream(answer_with("ok"));
     GatewayWorld world(upstream.port());
@@ -254,6 +266,7 @@ TEST(UpstreamPool, TheLineIsLeftInTime) {
     auto upstream = ScriptedUpstream::raw([](Conn& connection) { connection.read_to_end(); });
     GatewayWorldOptions options;
     options.gateway.upstream.max_connections = 1;
+    options.gateway.upstream.connect_timeout = std::chrono::seconds(6);
     GatewayWorld world(upstream->port(), options);
     Conn first = world.connect();
     first.send(get("/"));
