@@ -32,7 +32,7 @@ int run_replay(const ReplayArguments& arguments) {
     options.upstream_timeout = *timeout;
     Problems problems;
     auto rules = load_rules(arguments.policy, arguments.directory, problems);
-    print_problems(problems);
+    print_errors(problems);
     if (!rules) {
         return 2;
     }

@@ -176,6 +176,34 @@ TEST(TestFile, AProblemInAPolicyWrittenInPlaceHasItsPlaceInTheFile) {
     EXPECT_EQ(outcome.problems.rfind("t.test.yaml:13:", 0), 0U) << outcome.problems;
 }
 
+bool can_be_read(std::string_view before, std::string_view repeated, std::size_t times) {
+    std::string text = std::string(preamble) + std::string(before);
+    for (std::size_t i = 0; i < times; ++i) {
+        text += repeated;
+    }
+    Problems problems;
+    return parse_test_file("t.test.yaml", text, problems).has_value();
+}
+
+TEST(TestFile, CasesAndStepsHaveABound) {
+    const char* one_case = "  - {name: x, steps: [{restart: true}]}\n";
+    EXPECT_TRUE(can_be_read("", one_case, max_test_cases));
+    EXPECT_FALSE(can_be_read("", one_case, max_test_cases + 1));
+    const char* steps = "  - name: x\n    steps:\n";
+    EXPECT_TRUE(can_be_read(steps, "      - {restart: true}\n", max_test_steps));
+    EXPECT_FALSE(can_be_read(steps, "      - {restart: true}\n", max_test_steps + 1));
+}
+
+TEST(TestFile, AStepEndsBeforeTheYear2200) {
+    EXPECT_EQ(run("  - {name: x, steps: [{at: 170 d, request: GET /}]}\n").problems,
+              "t.test.yaml:8:28: \"170 d\" is not a span of time such as 1.5s, 250ms, 2min, 1h30m, "
+              "3d or 0:01:00, or a date\n");
+    EXPECT_EQ(run("  - {name: x, steps: [{at: 65000d, request: GET /}]}\n").problems,
+              "t.test.yaml:8:28: beyond the year 2200\n");
+    EXPECT_EQ(run("  - {name: x, steps: [{request: GET /, times: 3, every: 30000d}]}\n").problems,
+              "t.test.yaml:8:57: every is below 0, or the step would end beyond the year 2200\n");
+}
+
 TEST(FillIn, NumbersTheRequestsOfAStep) {
     TestRequest request{"GET", "/b/{n}/x?{n}", {{"X", "{n}{n}"}}, "10.0.0.{n}", "b{n}", {}};
     const auto filled = fill_in(request, 12);
