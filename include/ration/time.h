@@ -38,7 +38,9 @@ struct Now {
 };
 
 // The same moment, `by` later on both clocks.
-[[nodiscard]] inline Now later(Now now, Nanos by) { return {now.mono + by, now.wall + by}; }
+[[nodiscard]] inline Now later(Now now, Nanos by) {
+    return {now.mono + by, now.wall + by};
+}
 
 // Where readings come from. Thread rule: `now()` may be called from any thread.
 class Clock {
@@ -54,6 +56,5 @@ class SystemClock final : public Clock {
 public:
     [[nodiscard]] Now now() const override;
 };
-
 
 }  // namespace ration

@@ -24,15 +24,15 @@ struct RequestRecord {
     RequestOutcome outcome = RequestOutcome::admitted;
     std::string_view id;
     std::string_view method;
-    std::string_view target;  // raw, as on the request line
-    std::string_view detail;  // why, for malformed requests and upstream trouble
-    int status = 0;           // as sent to the client; 0: nothing was sent
-    int upstream_status = 0;  // 0: no answer from it
+    std::string_view target;           // raw, as on the request line
+    std::string_view detail;           // why, for malformed requests and upstream trouble
+    int status = 0;                    // as sent to the client; 0: nothing was sent
+    int upstream_status = 0;           // 0: no answer from it
     std::uint64_t request_bytes = 0;   // body
     std::uint64_t response_bytes = 0;  // body
-    Wall at{};                // arrival
-    Nanos total{0};           // arrival to last byte handed to the socket
-    Nanos upstream{0};        // until the upstream's head; 0: not asked
+    Wall at{};                         // arrival
+    Nanos total{0};                    // arrival to last byte handed to the socket
+    Nanos upstream{0};                 // until the upstream's head; 0: not asked
     bool tls = false;
 };
 

@@ -6,7 +6,8 @@
 #include "ration/limiter.h"
 
 int main() {
-    auto limiter = ration::Limiter::create("emails", ration::token_bucket(10, std::chrono::minutes(1)));
+    auto limiter =
+        ration::Limiter::create("emails", ration::token_bucket(10, std::chrono::minutes(1)));
     if (!limiter.ok()) {
         return 1;
     }

@@ -42,7 +42,8 @@ Wall instant(const std::string& seconds) {
     const std::size_t dot = seconds.find('.');
     Nanos nanos = std::chrono::seconds(std::stoll(seconds));
     if (dot != std::string::npos) {
-        nanos += std::chrono::milliseconds(std::stoll((seconds.substr(dot + 1) + "00").substr(0, 3)));
+        nanos +=
+            std::chrono::milliseconds(std::stoll((seconds.substr(dot + 1) + "00").substr(0, 3)));
     }
     return Wall(nanos);
 }
