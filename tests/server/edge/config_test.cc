@@ -70,13 +70,15 @@ TEST(ServeConfig, TheShippedExampleLoads) {
     EXPECT_EQ(config->gateway.upstream.port, 8090);
 }
 
-TEST(ServeConfig, EverySettingArrives) {
-    const Folder folder;
-    for (const char* name : {"cert.pem", "key.pem", "ca.pem"}) {
-        folder.write(name, "x");
-    }
-    folder.write("token", "a-token-of-some-length\n");
-    const ServeConfig config = good(R"(
+// A file with every setting, in a folder that has the files it names.
+class FullConfig : public ::testing::Test {
+protected:
+    FullConfig() {
+        for (const char* name : {"cert.pem", "key.pem", "ca.pem"}) {
+            folder_.write(name, "x");
+        }
+        folder_.write("token", "a-token-of-some-length\n");
+        config_ = good(R"(
 policy: rules/policy.yaml
 directory: /etc/ration/directory.yaml
 listeners:
@@ -101,29 +103,36 @@ access_log: logs/access.jsonl
 drain: 5s
 server_name: shop
 )",
-                                    folder.path("serve.yaml"));
-    const GatewayOptions& gateway = config.gateway;
-    EXPECT_EQ(config.policy, folder.path("rules/policy.yaml"));
-    EXPECT_EQ(config.directory, "/etc/ration/directory.yaml");
+                       folder_.path("serve.yaml"));
+    }
+
+    Folder folder_;
+    ServeConfig config_;
+};
+
+TEST_F(FullConfig, PathsAndPlaces) {
+    const GatewayOptions& gateway = config_.gateway;
+    EXPECT_EQ(config_.policy, folder_.path("rules/policy.yaml"));
+    EXPECT_EQ(config_.directory, "/etc/ration/directory.yaml");
     ASSERT_EQ(gateway.listeners.size(), 3U);
+    EXPECT_EQ(gateway.listeners[0].address, "0.0.0.0");
+    EXPECT_EQ(gateway.listeners[0].port, 80);
     EXPECT_EQ(gateway.listeners[1].address, "::1");
     EXPECT_EQ(gateway.listeners[1].port, 8443);
     ASSERT_TRUE(gateway.listeners[1].tls.has_value());
-    EXPECT_EQ(gateway.listeners[1].tls->key_file, folder.path("key.pem"));
-    EXPECT_EQ(gateway.listeners[2].address, cat("unix:", folder.path("run/gateway.sock")));
-    EXPECT_TRUE(gateway.upstream.tls);
-    EXPECT_EQ(gateway.upstream.port, 443);
-    EXPECT_EQ(gateway.upstream.ca_file, folder.path("ca.pem"));
-    EXPECT_FALSE(gateway.upstream.verify);
-    EXPECT_EQ(gateway.upstream.host_header, "api.example.com");
-    EXPECT_EQ(gateway.upstream.max_connections, 7U);
-    EXPECT_EQ(gateway.upstream.max_idle, 3U);
-    EXPECT_EQ(gateway.upstream.max_waiting, 11U);
-    EXPECT_EQ(gateway.upstream.connect_timeout, seconds(1));
-    EXPECT_EQ(gateway.upstream.answer_timeout, seconds(120));
-    EXPECT_EQ(gateway.upstream.idle_timeout, milliseconds(500));
-    EXPECT_EQ(config.admin.token, "a-token-of-some-length");
-    EXPECT_EQ(config.counters_bytes, 64ULL << 20);
+    EXPECT_EQ(gateway.listeners[1].tls->certificate_file, folder_.path("cert.pem"));
+    EXPECT_EQ(gateway.listeners[1].tls->key_file, folder_.path("key.pem"));
+    EXPECT_EQ(gateway.listeners[2].address, cat("unix:", folder_.path("run/gateway.sock")));
+    EXPECT_EQ(config_.admin.address, "0.0.0.0");
+    EXPECT_EQ(config_.admin.port, 9000);
+    EXPECT_EQ(config_.admin.token, "a-token-of-some-length");
+    EXPECT_EQ(config_.access_log.kind, LogTarget::Kind::file);
+    EXPECT_EQ(config_.access_log.path, folder_.path("logs/access.jsonl"));
+}
+
+TEST_F(FullConfig, Numbers) {
+    const GatewayOptions& gateway = config_.gateway;
+    EXPECT_EQ(config_.counters_bytes, 64ULL << 20);
     EXPECT_EQ(gateway.threads, 3U);
     EXPECT_EQ(gateway.max_header_bytes, 16U << 10);
     EXPECT_EQ(gateway.max_headers, 50U);
@@ -134,9 +143,24 @@ server_name: shop
     EXPECT_EQ(gateway.body_timeout, seconds(2));
     EXPECT_EQ(gateway.idle_timeout, seconds(3));
     EXPECT_EQ(gateway.write_timeout, seconds(4));
-    EXPECT_EQ(config.access_log.path, folder.path("logs/access.jsonl"));
-    EXPECT_EQ(config.drain, seconds(5));
+    EXPECT_EQ(config_.drain, seconds(5));
     EXPECT_EQ(gateway.server_name, "shop");
+}
+
+TEST_F(FullConfig, Upstream) {
+    const UpstreamOptions& upstream = config_.gateway.upstream;
+    EXPECT_EQ(upstream.host, "api.internal");
+    EXPECT_EQ(upstream.port, 443);
+    EXPECT_TRUE(upstream.tls);
+    EXPECT_EQ(upstream.ca_file, folder_.path("ca.pem"));
+    EXPECT_FALSE(upstream.verify);
+    EXPECT_EQ(upstream.host_header, "api.example.com");
+    EXPECT_EQ(upstream.max_connections, 7U);
+    EXPECT_EQ(upstream.max_idle, 3U);
+    EXPECT_EQ(upstream.max_waiting, 11U);
+    EXPECT_EQ(upstream.connect_timeout, seconds(1));
+    EXPECT_EQ(upstream.answer_timeout, seconds(120));
+    EXPECT_EQ(upstream.idle_timeout, milliseconds(500));
 }
 
 TEST(ServeConfig, WordsForNothing) {
