@@ -72,7 +72,7 @@ struct Exchange {
 
     // The charges, and which limit of the policy each belongs to. Enforced ones come first, in
     // policy order; those from `enforced_count` on are in shadow.
-    std::array<Charge, max_charges> charges;
+    std::array<Charge, max_charges + 1> charges;  // one more to see it is one too many
     std::array<std::uint16_t, max_charges> rule_of{};
     std::uint8_t charge_count = 0;
     std::uint8_t enforced_count = 0;

@@ -95,7 +95,8 @@ bool plan(Exchange& exchange) {
         if (!counts_method(*candidate.rule, exchange.request.method)) {
             continue;
         }
-        Charge charge;
+        // In place; one more than can be charged has room, to be seen to be one too many.
+        Charge& charge = exchange.charges[exchange.charge_count];
         const Applies applies = charge_for(exchange, candidate, charge);
         if (applies == Applies::no) {
             continue;
@@ -104,7 +105,6 @@ bool plan(Exchange& exchange) {
             return false;
         }
         const std::size_t at = exchange.charge_count++;
-        exchange.charges[at] = charge;
         exchange.rule_of[at] = candidate.index;
         exchange.enforced_count =
             static_cast<std::uint8_t>(exchange.enforced_count + (candidate.rule->shadow ? 0 : 1));

@@ -1,6 +1,7 @@
 #include "request/credential.h"
 
 #include <algorithm>
+#include <array>
 #include <optional>
 
 #include "absl/strings/ascii.h"
@@ -23,15 +24,23 @@ bool same_place(const CredentialRule& a, const CredentialRule& b) {
            equal_ignoring_case(place_of(a), place_of(b));
 }
 
+constexpr std::array<bool, 256> b64token_bytes = [] {
+    std::array<bool, 256> table{};
+    for (const char c : std::string_view("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+                                         "0123456789-._~+/")) {
+        table[static_cast<unsigned char>(c)] = true;
+    }
+    return table;
+}();
+
 // RFC 6750 2.1: b64token = 1*( ALPHA / DIGIT / "-" / "." / "_" / "~" / "+" / "/" ) *"="
 bool is_b64token(std::string_view text) {
-    const std::size_t padding = std::min(text.find('='), text.size());
-    const std::string_view body = text.substr(0, padding);
-    return !body.empty() && text.find_first_not_of('=', padding) == std::string_view::npos &&
-           std::all_of(body.begin(), body.end(), [](char c) {
-               return absl::ascii_isalnum(static_cast<unsigned char>(c)) ||
-                      std::string_view("-._~+/").find(c) != std::string_view::npos;
-           });
+    while (text.ends_with('=')) {
+        text.remove_suffix(1);
+    }
+    return !text.empty() && std::all_of(text.begin(), text.end(), [](char c) {
+        return b64token_bytes[static_cast<unsigned char>(c)];
+    });
 }
 
 bool is_graphic(std::string_view text) {

@@ -182,8 +182,9 @@ private:
     std::size_t size_ = 0;
 };
 
-bool query_byte(char c) {
-    return c > ' ' && c < 0x7f && c != '#';
+bool is_query(std::string_view text) {
+    return std::all_of(text.begin(), text.end(),
+                       [](char c) { return c > ' ' && c < 0x7f && c != '#'; });
 }
 
 // RFC 9110 4.2: host and port, no user information (which is a way to disguise a host).
@@ -260,7 +261,7 @@ absl::StatusOr<NormalTarget> normal_target(std::string_view target, std::span<ch
     if (mark != std::string_view::npos) {
         result.has_query = true;
         result.query = target.substr(mark + 1);
-        if (!std::all_of(result.query.begin(), result.query.end(), query_byte)) {
+        if (!is_query(result.query)) {
             return refused("a blank, control or non-ASCII byte or '#' in the query");
         }
     }

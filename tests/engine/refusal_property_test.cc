@@ -134,7 +134,7 @@ std::string any_free_limit() {
 
 // Units in use of every charge of the flight, without changing them.
 std::vector<std::uint64_t> used(World& world, const Exchange& exchange) {
-    std::array<Charge, max_charges> charges = exchange.charges;
+    auto charges = exchange.charges;
     for (Charge& charge : charges) {
         charge.op = ChargeOp::observe;
     }
