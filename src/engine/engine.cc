@@ -7,6 +7,7 @@
 #include "engine/charge.h"
 #include "engine/conclude.h"
 #include "engine/cors.h"
+#include "engine/durable.h"
 #include "engine/identify.h"
 #include "engine/match.h"
 #include "engine/plan.h"
@@ -76,6 +77,7 @@ void Engine::open(Exchange& exchange, const RequestView& request, Now now) {
     exchange.origin = origin_of(request);
     exchange.bound.clear();
     exchange.decision = {};
+    exchange.durable.reset();
     exchange.outcome.count = 0;
     exchange.charge_count = exchange.enforced_count = 0;
     exchange.to_settle = exchange.taken = exchange.local = exchange.judged = 0;
@@ -111,6 +113,9 @@ void Engine::decide(Exchange& exchange, Now now) {
     }
     charge(exchange, {counters_, local_, replicas_}, now);
     conclude(exchange, stands);
+    if (exchange.decision.kind == Decision::Kind::admit) {
+        exchange.durable = plan_durable(exchange);
+    }
 }
 
 Answer Engine::answer(const Exchange& exchange) const {
@@ -145,6 +150,14 @@ bool Engine::drops_request_field(std::string_view name) {
 
 void Engine::request_fields(const Exchange& exchange, FieldSink sink) const {
     render_request_fields(exchange, sink);
+}
+
+bool Engine::ask(Exchange& exchange, std::string_view body) const {
+    return ration::ask(exchange, *exchange.durable, body);
+}
+
+void Engine::judge(Exchange& exchange, const LedgerReply& reply) const {
+    ration::judge(exchange, *exchange.durable, reply);
 }
 
 void Engine::finish(Exchange& exchange, const Ending& ending, Now now) {

@@ -23,6 +23,7 @@
 #include "engine/answer.h"
 #include "engine/exchange.h"
 #include "ration/counters.h"
+#include "ration/ledger.h"
 
 namespace ration {
 
@@ -72,6 +73,12 @@ public:
     // upstream: Ration-Request-Id, Ration-Address, Ration-Credential, Ration-<Entity>.
     [[nodiscard]] static bool drops_request_field(std::string_view name);
     void request_fields(const Exchange& exchange, FieldSink sink) const;
+
+    // For a request with `exchange.durable`, between `begin` and forwarding. `ask` completes what
+    // the ledger is asked with the request's body (false: refused, see `answer`); `judge` takes the
+    // ledger's reply into the decision: admit, replay or refuse.
+    [[nodiscard]] bool ask(Exchange& exchange, std::string_view body) const;
+    void judge(Exchange& exchange, const LedgerReply& reply) const;
 
     // Settles: frees in-flight slots, corrects costs. Calling it twice does nothing the second
     // time.

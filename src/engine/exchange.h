@@ -24,6 +24,8 @@
 
 namespace ration {
 
+class Durable;
+class Durable;
 class Engine;
 
 // A request as the outside hands it over.
@@ -41,6 +43,7 @@ struct Decision {
         admit,      // forward it
         refuse,     // answer with refusal `refusal`
         preflight,  // answer a CORS pre-check; nothing was charged
+        replay,     // answer with what the ledger kept of the first request with this key
     };
     Kind kind = Kind::admit;
     bool store_down = false;    // some limit got no answer from the counters
@@ -69,6 +72,8 @@ struct Exchange {
     std::size_t bound_bytes = 0;  // of the scratch room, used by them
     Outcome outcome;  // what the counters said; levels as `charges`, good for those in `judged`
     Decision decision;
+    // What is asked of the ledger for this request; null when no durable rule speaks about it.
+    std::shared_ptr<Durable> durable;
 
     // The charges, and which limit of the policy each belongs to. Enforced ones come first, in
     // policy order; those from `enforced_count` on are in shadow.
@@ -103,8 +108,10 @@ struct Exchange {
     [[nodiscard]] const LimitRule& rule_at(std::size_t charge) const {
         return policy().limits[rule_of[charge]];
     }
-    // The rule whose numbers are shown or that refused; nullptr when there is none.
+    // The limit whose numbers are shown or that refused; nullptr when there is none.
     [[nodiscard]] const LimitRule* binding_rule() const;
+    // The name of the rule that decided: that limit, or a ceiling, quota or idempotency rule.
+    [[nodiscard]] std::string_view binding_name() const;
 };
 
 }  // namespace ration

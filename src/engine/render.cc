@@ -5,6 +5,7 @@
 #include <string>
 
 #include "engine/cors.h"
+#include "engine/durable.h"
 #include "engine/rate_fields.h"
 #include "policy/template.h"
 #include "wire/decimal.h"
@@ -63,12 +64,36 @@ void put_challenge(const Policy& policy, Answer& answer) {
     }
 }
 
+void put_wait(const Decision& decision, std::span<char, 32> wait_text, HoleValues& values) {
+    if (decision.wait) {
+        values.retry_after = retry_after_seconds(*decision.wait);
+        values.wait = decimal_seconds(*decision.wait, wait_text);
+    }
+}
+
+// The numbers of the ceiling or quota that refused; what is told is the policy's choice.
+void put_durable_numbers(const Exchange& exchange, std::span<char, 32> wait_text,
+                         HoleValues& values) {
+    const Durable& durable = *exchange.durable;
+    if (!durable.detail().empty()) {
+        values.message = durable.detail();
+    }
+    if (durable.limit()) {
+        values.limit = durable.limit();
+        values.count = durable.level();
+        values.remaining = *durable.limit() - std::min(*durable.limit(), durable.level());
+    }
+    put_wait(exchange.decision, wait_text, values);
+}
+
 // The numbers of the charge that refused.
 void put_numbers(const Exchange& exchange, std::span<char, max_decimal_bytes> wait_text,
                  HoleValues& values) {
     const Decision& decision = exchange.decision;
-    if (const LimitRule* rule = exchange.binding_rule()) {
-        values.rule = rule->name;
+    values.rule = exchange.binding_name();
+    if (exchange.durable != nullptr && !exchange.durable->refused_by().empty()) {
+        put_durable_numbers(exchange, wait_text, values);
+        return;
     }
     if (decision.rule < 0 || decision.charge < 0) {
         return;
@@ -115,12 +140,27 @@ Answer render_preflight(const Exchange& exchange) {
     return answer;
 }
 
+// What was kept, with the fields of the present exchange (RFC 9110 6.6.1) and the mark of a replay.
+Answer render_replay(const Exchange& exchange) {
+    const StoredResponse& kept = exchange.durable->kept();
+    Answer answer;
+    answer.status = kept.status;
+    answer.headers = kept.headers;
+    answer.headers.emplace_back("Idempotent-Replayed", "true");
+    answer.body = kept.body;
+    put_common(exchange, false, answer);
+    return answer;
+}
+
 }  // namespace
 
 Answer render_decision(const Exchange& exchange) {
     const Decision& decision = exchange.decision;
     if (decision.kind == Decision::Kind::preflight) {
         return render_preflight(exchange);
+    }
+    if (decision.kind == Decision::Kind::replay) {
+        return render_replay(exchange);
     }
     const Refusal& refusal = exchange.policy().refusals[decision.refusal];
     HoleValues values = text_values(refusal, exchange.request.id);

@@ -10,8 +10,7 @@ constexpr std::string_view words_schema = R"({"$ref": "#/$defs/words"})";
 constexpr std::string_view text_schema = R"({"type": "string"})";
 constexpr std::string_view boolean_schema = R"({"type": "boolean"})";
 constexpr std::string_view numbers_schema = R"({"$ref": "#/$defs/numbers"})";
-constexpr std::string_view needs_ledger =
-    "needs the durable ledger, which this build does not have";
+constexpr std::string_view not_offered = "is not offered by this build";
 
 constexpr std::array policy_table{
     Key{"policy", R"({"$ref": "#/$defs/name"})", "The policy's name.", true},
@@ -30,10 +29,13 @@ constexpr std::array policy_table{
         "Answers by name; a built-in answer's name overrides it."},
     Key{"error_shape", R"({"$ref": "#/$defs/body"})",
         "Body of every answer that has none of its own; {type} and {message} are filled in."},
-    Key{"ceilings", "", "", false, needs_ledger},
-    Key{"quotas", "", "", false, needs_ledger},
-    Key{"idempotency", "", "", false, needs_ledger},
-    Key{"strikes", "", "", false, needs_ledger},
+    Key{"ceilings", R"({"type": "array", "items": {"$ref": "#/$defs/ceiling"}})",
+        "Durable counts of things actually written, in the order they are reported."},
+    Key{"quotas", R"({"type": "array", "items": {"$ref": "#/$defs/quota"}})",
+        "A plan's caps on how many things there are."},
+    Key{"idempotency", R"({"type": "array", "items": {"$ref": "#/$defs/idempotency_rule"}})",
+        "Routes on which a repeated key replays the first answer."},
+    Key{"strikes", "", "", false, not_offered},
 };
 
 constexpr std::array route_table{
@@ -151,6 +153,51 @@ constexpr std::array refusal_table{
     Key{"message", text_schema, "What {message} stands for."},
 };
 
+constexpr std::array ceiling_table{
+    Key{"name", R"({"$ref": "#/$defs/name"})", "The ceiling's identity.", true},
+    Key{"routes", words_schema, "Routes whose successes are counted.", true},
+    Key{"credentials", words_schema, "Kinds it applies to; left out: all."},
+    Key{"per", words_schema, "What is counted apart, as for a limit.", true},
+    Key{"at_most", text_schema,
+        "15 per day in workspace.timezone; account.booking_volume per billing period.", true},
+    Key{"refuse", text_schema, "Name of the answer that refuses (rate_limited)."},
+};
+
+constexpr std::array quota_table{
+    Key{"name", R"({"$ref": "#/$defs/name"})", "The quota's identity.", true},
+    Key{"credentials", words_schema, "Kinds it applies to; left out: all."},
+    Key{"per", words_schema, "Whose things are counted, as for a limit.", true},
+    Key{"at_most", R"({"type": ["integer", "string"]})",
+        "A whole number, or an attribute: account.plan.calendars.", true},
+    Key{"up", R"({"$ref": "#/$defs/objects"})",
+        "Routes that make a thing, and where its id stands: create: body.id.", true},
+    Key{"down", R"({"$ref": "#/$defs/objects"})", "Routes that remove one: delete: path.id."},
+    Key{"refuse", R"({"anyOf": [{"type": "string"},
+        {"type": "object", "additionalProperties": {"type": "string"}}]})",
+        "Name of the answer that refuses (plan_quota), or names by kind, and else."},
+};
+
+constexpr std::array idempotency_table{
+    Key{"name", R"({"$ref": "#/$defs/name"})", "The rule's name (idempotency)."},
+    Key{"routes", words_schema, "Routes that take a key.", true},
+    Key{"credentials", words_schema, "Kinds it applies to; left out: all."},
+    Key{"header", text_schema, "Header that holds the key (Idempotency-Key)."},
+    Key{"required", boolean_schema, "Whether a request without a key is refused (400)."},
+    Key{"scope", words_schema, "Whose keys are apart, as the parts of a limit's key.", true},
+    Key{"keep", text_schema, "How long a result is kept (24h)."},
+    Key{"compare", R"({"$ref": "#/$defs/compare"})",
+        "How bodies are compared: JSON by_value, or as bytes."},
+    Key{"doubt", R"({"$ref": "#/$defs/doubt"})",
+        "What resolves an unknown outcome: forward again, probe the upstream, or refuse."},
+    Key{"probe", text_schema, "Path that tells what became of a key: /v1/bookings?key={key}."},
+    Key{"max_body", R"({"type": "integer", "minimum": 1})",
+        "Bytes of a keyed request's body at most (1 MiB); a larger one is 413."},
+    Key{"max_answer", R"({"type": "integer", "minimum": 1})",
+        "Bytes of an answer that are kept at most (1 MiB)."},
+};
+
+constexpr std::array<std::string_view, 2> compare_list{"by_value", "bytes"};
+constexpr std::array<std::string_view, 3> doubt_list{"forward", "probe", "refuse"};
 constexpr std::array<std::string_view, 2> unmatched_list{"refuse", "forward"};
 constexpr std::array<std::string_view, 2> trailing_slash_list{"same", "distinct"};
 constexpr std::array<std::string_view, 2> count_list{"admissions", "attempts"};
@@ -178,6 +225,8 @@ constexpr std::array shared_shapes{
         {"$ref": "#/$defs/rate"}, {"type": "object",
          "propertyNames": {"not": {"enum": ["rate", "burst", "limit", "every", "count"]}},
          "additionalProperties": {"anyOf": [{"type": "integer"}, {"$ref": "#/$defs/rate"}]}}]})"},
+    SharedShape{"objects", R"({"type": "object", "additionalProperties":
+        {"type": "string", "pattern": "^(body|path)\\."}})"},
     SharedShape{"body", R"({"type": ["object", "array", "string", "null", "number", "boolean"]})"},
 };
 
@@ -196,6 +245,12 @@ const KeyTable cost_source_keys{"cost_source", "the source of a cost", cost_sour
 const KeyTable store_down_keys{"store_down_by_environment", "store_down", store_down_table};
 const KeyTable refusal_keys{"refusal", "an answer", refusal_table};
 
+const KeyTable ceiling_keys{"ceiling", "a ceiling", ceiling_table};
+const KeyTable quota_keys{"quota", "a quota", quota_table};
+const KeyTable idempotency_keys{"idempotency_rule", "an idempotency rule", idempotency_table};
+
+const WordList compare_words{"compare", compare_list};
+const WordList doubt_words{"doubt", doubt_list};
 const WordList unmatched_words{"unmatched", unmatched_list};
 const WordList trailing_slash_words{"trailing_slash", trailing_slash_list};
 const WordList count_words{"count", count_list};
@@ -205,16 +260,17 @@ const WordList limit_kind_words{"limit_kind", limit_kind_list};
 const WordList method_words{"method", method_list};
 
 std::span<const KeyTable* const> all_key_tables() {
-    static constexpr std::array tables{&policy_keys,      &route_keys,      &cors_keys,
-                                       &identify_keys,    &address_keys,    &credential_keys,
-                                       &limit_keys,       &rate_keys,       &cost_keys,
-                                       &cost_source_keys, &store_down_keys, &refusal_keys};
+    static constexpr std::array tables{
+        &policy_keys,     &route_keys,   &cors_keys,    &identify_keys, &address_keys,
+        &credential_keys, &limit_keys,   &rate_keys,    &cost_keys,     &cost_source_keys,
+        &store_down_keys, &refusal_keys, &ceiling_keys, &quota_keys,    &idempotency_keys};
     return tables;
 }
 
 std::span<const WordList* const> all_word_lists() {
-    static constexpr std::array lists{&unmatched_words, &trailing_slash_words, &count_words,
-                                      &header_family_words, &store_down_words};
+    static constexpr std::array lists{&unmatched_words,     &trailing_slash_words, &count_words,
+                                      &header_family_words, &store_down_words,     &compare_words,
+                                      &doubt_words};
     return lists;
 }
 

@@ -37,6 +37,9 @@ extern const KeyTable cost_keys;
 extern const KeyTable cost_source_keys;
 extern const KeyTable store_down_keys;
 extern const KeyTable refusal_keys;
+extern const KeyTable ceiling_keys;
+extern const KeyTable quota_keys;
+extern const KeyTable idempotency_keys;
 
 [[nodiscard]] std::span<const KeyTable* const> all_key_tables();
 
@@ -46,6 +49,8 @@ struct WordList {
     std::span<const std::string_view> words;
 };
 
+extern const WordList compare_words;         // BodyComparison
+extern const WordList doubt_words;           // DoubtRule
 extern const WordList unmatched_words;       // refuse, forward
 extern const WordList trailing_slash_words;  // same, distinct
 extern const WordList count_words;           // admissions, attempts

@@ -21,6 +21,7 @@ void PolicyReader::read(const YamlNode& root) {
     if (const YamlNode* limits = root.find("limits")) {
         read_limits(*limits);
     }
+    read_durable(root);
     check_reach();
 }
 

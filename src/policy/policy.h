@@ -12,12 +12,15 @@
 #include <string_view>
 #include <vector>
 
+#include "limits/calendar.h"
 #include "policy/problems.h"
 #include "policy/template.h"
 #include "ration/counters.h"
+#include "ration/ledger.h"
 #include "ration/limit.h"
 #include "request/address.h"
 #include "request/credential.h"
+#include "request/idempotency.h"
 #include "wire/rate_limit_fields.h"
 
 namespace ration {
@@ -156,6 +159,70 @@ struct LimitRule {
     }
 };
 
+// ---- ceilings, quotas, idempotency: kept by the ledger ----
+
+inline constexpr std::size_t max_durable_rules = 64;          // of each kind
+inline constexpr std::size_t max_kept_body_bytes = 8U << 20;  // bound of `max_body`, `max_answer`
+
+// Which requests a durable rule speaks about, and what its count is kept by.
+struct DurableScope {
+    std::string name;
+    Position at;
+    std::vector<bool> routes;  // by RouteIndex; never empty
+    KindSet kinds = all_kinds;
+    std::vector<Selector> key;
+
+    [[nodiscard]] bool covers(RouteIndex route, KindIndex kind) const {
+        return route != no_route && routes[route] && (kinds & kind_bit(kind)) != 0;
+    }
+};
+
+// How much at most: a whole number, or an attribute of the subject.
+struct AtMost {
+    std::uint64_t fixed = 0;
+    std::vector<std::string> attribute;  // {account, booking_volume}; empty: `fixed`
+};
+
+// A count of things actually written (2xx answers of the upstream).
+struct CeilingRule : DurableScope {
+    AtMost at_most;
+    CeilingKind kind = CeilingKind::local_day;
+    std::vector<std::string> zone_attribute;    // local_day: {workspace, timezone}; empty: `zone`
+    std::string zone;                           // an IANA name
+    PeriodLength length = PeriodLength::month;  // billing_period
+    std::vector<std::string> anchor_attribute;  // {account, billing_anchor}
+    std::uint16_t refusal = 0;
+};
+
+// Where an object's id stands: a member of the JSON answer, or a path parameter.
+struct ObjectId {
+    RouteIndex route = no_route;
+    bool in_body = false;
+    std::string name;  // {"id": ...} of the answer's top level, or the parameter's name
+};
+
+// A plan's cap on how many live things there are.
+struct QuotaRule : DurableScope {  // routes: those of `up`
+    AtMost at_most;
+    std::vector<ObjectId> up;
+    std::vector<ObjectId> down;
+    std::uint16_t refusal = 0;
+    std::vector<std::pair<KindIndex, std::uint16_t>> refusal_by_kind;  // instead, for these kinds
+
+    [[nodiscard]] std::uint16_t refusal_for(KindIndex kind) const;
+};
+
+struct IdempotencyRule : DurableScope {  // key: the scope
+    std::string header = "Idempotency-Key";
+    bool required = false;  // 400 without it
+    Nanos keep = std::chrono::hours(24);
+    DoubtRule doubt = DoubtRule::forward;
+    std::string probe_path;  // doubt: probe; asked with GET, {key} stands for the encoded key
+    BodyComparison comparison = BodyComparison::by_value;
+    std::size_t max_body = 1U << 20;    // request; a larger one is 413
+    std::size_t max_answer = 1U << 20;  // a larger one passes and is not kept
+};
+
 // ---- answers ----
 
 struct Refusal {
@@ -171,20 +238,26 @@ struct Refusal {
 // The answers ration gives without a limit's refusing; each is a Refusal of the policy, in the
 // policy's error shape, and can be written out in `refusals:` under the name in parentheses.
 enum class BuiltIn : std::uint8_t {
-    bad_request,         // 400 (bad_request)
-    unauthorized,        // 401 (unauthorized)
-    forbidden,           // 403 (forbidden)
-    not_found,           // 404 (not_found)
-    request_timeout,     // 408 (request_timeout)
-    payload_too_large,   // 413 (payload_too_large)
-    headers_too_large,   // 431 (headers_too_large)
-    expectation_failed,  // 417 (expectation_failed)
-    upgrade_refused,     // 501 (upgrade_refused)
-    bad_gateway,         // 502 (bad_gateway)
-    unavailable,         // 503 (unavailable): draining or overloaded
-    store_unavailable,   // 503 (rate_limiter_unavailable): counters down, limit closed
-    gateway_timeout,     // 504 (gateway_timeout)
-    internal_error,      // 500 (internal_error)
+    bad_request,                    // 400 (bad_request)
+    unauthorized,                   // 401 (unauthorized)
+    forbidden,                      // 403 (forbidden)
+    not_found,                      // 404 (not_found)
+    request_timeout,                // 408 (request_timeout)
+    payload_too_large,              // 413 (payload_too_large)
+    headers_too_large,              // 431 (headers_too_large)
+    expectation_failed,             // 417 (expectation_failed)
+    upgrade_refused,                // 501 (upgrade_refused)
+    bad_gateway,                    // 502 (bad_gateway)
+    unavailable,                    // 503 (unavailable): draining or overloaded
+    store_unavailable,              // 503 (rate_limiter_unavailable): counters down, limit closed
+    gateway_timeout,                // 504 (gateway_timeout)
+    internal_error,                 // 500 (internal_error)
+    idempotency_mismatch,           // 422
+    idempotency_in_progress,        // 409
+    idempotency_in_doubt,           // 409
+    idempotency_response_not_kept,  // 409
+    contention,                     // 503: two writes contended, Retry-After: 1
+    ledger_unavailable,             // 503: the durable store gives no answer
     count,
 };
 
@@ -219,6 +292,10 @@ public:
     // Entities that come from the request: {"team", path.teamId}.
     std::vector<std::pair<std::string, Selector>> bound_entities;
     std::vector<LimitRule> limits;
+    std::vector<CeilingRule> ceilings;  // in the order in which they are judged and reported
+    std::vector<QuotaRule> quotas;
+    std::vector<IdempotencyRule> idempotency;
+    std::vector<bool> durable_routes;  // by RouteIndex: some rule of the three speaks about it
     std::vector<Refusal> refusals;
     std::array<std::uint16_t, static_cast<std::size_t>(BuiltIn::count)> built_in{};
 
@@ -229,6 +306,9 @@ public:
     static std::shared_ptr<const Policy> load(const std::string& path, Environment environment,
                                               Problems& problems);
 
+    [[nodiscard]] bool needs_ledger() const {
+        return !ceilings.empty() || !quotas.empty() || !idempotency.empty();
+    }
     [[nodiscard]] const Refusal& answer(BuiltIn which) const {
         return refusals[built_in[static_cast<std::size_t>(which)]];
     }

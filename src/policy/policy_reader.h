@@ -24,6 +24,8 @@ inline constexpr std::size_t max_places_per_kind = 16;
 inline constexpr std::size_t max_bound_entities = 16;
 inline constexpr std::size_t max_refusal_headers = 32;
 inline constexpr std::uint64_t max_cost = max_amount;
+inline constexpr Nanos min_keep = std::chrono::minutes(1);   // of idempotency results
+inline constexpr Nanos max_keep = std::chrono::hours(24 * 90);
 
 class PolicyReader {
 public:
@@ -105,6 +107,21 @@ private:
     void set_attribute(const YamlNode& node, std::string_view text, const Limit& shape,
                        Numbers& numbers);
     void set_fixed(const YamlNode& node, const Limit& limit, Numbers& numbers);
+
+    // read_durable.cc
+    void read_durable(const YamlNode& root);
+    void read_durable_scope(const YamlNode& node, std::string_view key, DurableScope& scope);
+    void read_at_most(const YamlNode& node, std::string_view word, AtMost& at_most);
+    void read_ceiling(const YamlNode& node);
+    void read_ceiling_window(const YamlNode& node, CeilingRule& rule);
+    void read_zone(const YamlNode& node, std::string_view word, CeilingRule& rule);
+    void read_quota(const YamlNode& node);
+    void read_objects(const YamlNode* node, std::vector<ObjectId>& objects);
+    void read_refusals_by_kind(const YamlNode& node, QuotaRule& rule);
+    void read_idempotency(const YamlNode& node);
+    void read_doubt(const YamlNode& node, IdempotencyRule& rule);
+    void read_kept_size(const YamlNode* node, std::size_t& bytes);
+    void note_durable_routes();
 
     // reach.cc
     void check_reach();

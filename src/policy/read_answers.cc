@@ -16,8 +16,8 @@ struct Default {
     std::string_view retry_after = {};
 };
 
-// In the order of BuiltIn; `rate_limited` behind them is what a limit without `refuse` answers.
-constexpr std::array<Default, static_cast<std::size_t>(BuiltIn::count) + 1> defaults{{
+// In the order of BuiltIn; the last two are what a limit and a quota without `refuse` answer.
+constexpr std::array<Default, static_cast<std::size_t>(BuiltIn::count) + 2> defaults{{
     {"bad_request", 400, "The request is malformed."},
     {"unauthorized", 401, "A valid credential is required."},
     {"forbidden", 403, "This credential may not be used here."},
@@ -32,7 +32,15 @@ constexpr std::array<Default, static_cast<std::size_t>(BuiltIn::count) + 1> defa
     {"rate_limiter_unavailable", 503, "The rate limiter is not available right now.", "60"},
     {"gateway_timeout", 504, "The service took too long to answer."},
     {"internal_error", 500, "Something went wrong."},
+    {"idempotency_mismatch", 422, "This idempotency key was used with a different request."},
+    {"idempotency_in_progress", 409, "A request with this idempotency key is running.", "1"},
+    {"idempotency_in_doubt", 409, "The outcome of the first request with this key is not known."},
+    {"idempotency_response_not_kept", 409,
+     "The request with this key succeeded; its response was too large to keep."},
+    {"contention", 503, "Two writes contended. Please try again.", "1"},
+    {"ledger_unavailable", 503, "Writing is not possible right now. Please try again.", "1"},
     {"rate_limited", 429, "Too many requests.", "{retry_after}"},
+    {"plan_quota", 402, "The plan does not allow more."},
 }};
 
 // Set by the server itself, from what is really sent.

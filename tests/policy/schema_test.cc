@@ -214,7 +214,7 @@ TEST(PolicySchema, RefusesTheKeysThatTheParserRefuses) {
             std::any_of(refused.expected.begin(), refused.expected.end(), [](const auto& line) {
                 return line.find("unknown key of") != std::string::npos ||
                        line.find("needs '") != std::string::npos ||
-                       line.find("needs the durable ledger") != std::string::npos;
+                       line.find("is not offered") != std::string::npos;
             });
         if (of_keys) {
             ++seen;

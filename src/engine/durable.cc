@@ -1,0 +1,350 @@
+// Reservations are asked for in the policy's order: the key first (a replay ends it before any
+// ceiling), then ceilings, then quotas, all in one transaction of the ledger. Days and periods are
+// worked out here, from the zone or anchor in force at the request's arrival, so the ledger only
+// compares instants.
+#include "engine/durable.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "absl/time/time.h"
+#include "engine/conclude.h"
+#include "engine/subject.h"
+#include "limits/calendar.h"
+#include "policy/key.h"
+#include "request/idempotency.h"
+
+namespace ration {
+namespace {
+
+// Fields that belong to the kept answer; all others are of one exchange only.
+constexpr std::array<std::string_view, 8> kept_fields = {"Content-Type",     "Content-Encoding",
+                                                         "Content-Language", "Content-Location",
+                                                         "Location",         "ETag",
+                                                         "Last-Modified",    "Link"};
+
+constexpr std::size_t max_object_id_bytes = 256;
+
+bool is_kept(std::string_view name) {
+    return std::any_of(kept_fields.begin(), kept_fields.end(),
+                       [&](std::string_view kept) { return equal_ignoring_case(kept, name); });
+}
+
+std::optional<std::uint64_t> most_of(const Exchange& exchange, const AtMost& at_most) {
+    if (at_most.attribute.empty()) {
+        return at_most.fixed;
+    }
+    const AttributeValue* value = attribute(exchange, at_most.attribute);
+    if (value == nullptr) {
+        return std::nullopt;
+    }
+    return static_cast<std::uint64_t>(std::max<std::int64_t>(0, amount_of(*value)));
+}
+
+const std::string* text_of(const Exchange& exchange, const std::vector<std::string>& path) {
+    const AttributeValue* value = attribute(exchange, path);
+    return value == nullptr ? nullptr : std::get_if<std::string>(value);
+}
+
+// The window that holds the request's arrival; nullopt: the subject lacks the zone or the anchor.
+std::optional<CalendarWindow> window_of(const Exchange& exchange, const CeilingRule& rule) {
+    const Wall now = exchange.arrived.wall;
+    if (rule.kind == CeilingKind::local_day) {
+        const std::string* name =
+            rule.zone_attribute.empty() ? &rule.zone : text_of(exchange, rule.zone_attribute);
+        absl::TimeZone zone;
+        if (name == nullptr || !absl::LoadTimeZone(*name, &zone)) {
+            return std::nullopt;
+        }
+        return local_day(zone, now);
+    }
+    const std::string* text = text_of(exchange, rule.anchor_attribute);
+    std::optional<BillingAnchor> anchor = text == nullptr ? std::nullopt : parse_anchor(*text);
+    if (!anchor) {
+        return std::nullopt;
+    }
+    anchor->length = rule.length;
+    return billing_period(*anchor, now);
+}
+
+// The member `name` of a JSON object's top level as an object's id, or empty.
+std::string id_in(std::string_view body, const std::string& name) {
+    const nlohmann::json answer = nlohmann::json::parse(body, nullptr, false);
+    if (!answer.is_object() || !answer.contains(name)) {
+        return {};
+    }
+    const nlohmann::json& id = answer[name];
+    const std::string text = id.is_string() ? id.get<std::string>() : id.dump();
+    const bool scalar = id.is_string() || id.is_number_integer();
+    return scalar && text.size() <= max_object_id_bytes ? text : std::string();
+}
+
+}  // namespace
+
+std::size_t Durable::max_answer() const {
+    return keyed() ? rule_->max_answer : IdempotencyRule{}.max_answer;
+}
+
+std::string Durable::key_of(const Exchange& exchange, const DurableScope& rule) const {
+    std::array<std::string_view, max_key_parts> parts;
+    std::array<char, 1024> room;
+    Scratch scratch(room);
+    for (std::size_t i = 0; i < rule.key.size(); ++i) {
+        const auto part = key_part(exchange, rule.key[i], scratch);
+        if (!part) {
+            return {};
+        }
+        parts[i] = *part;
+    }
+    std::array<char, max_built_key_bytes> buffer;
+    std::uint16_t rule_bytes = 0;
+    return std::string(
+        build_key(buffer, rule.name, std::span(parts).first(rule.key.size()), rule_bytes));
+}
+
+void Durable::find_rule(const Exchange& exchange) {
+    for (const IdempotencyRule& rule : exchange.policy().idempotency) {
+        if (!rule.covers(exchange.route.route, exchange.kind)) {
+            continue;
+        }
+        const bool sent = find_header(exchange.request.headers, rule.header) != nullptr;
+        if (sent || rule.required) {
+            rule_ = &rule;
+        }
+        return;
+    }
+}
+
+void Durable::add_ceilings(const Exchange& exchange) {
+    for (const CeilingRule& rule : exchange.policy().ceilings) {
+        if (!rule.covers(exchange.route.route, exchange.kind) ||
+            ceilings_.size() == max_ceilings_per_request) {
+            continue;
+        }
+        const std::optional<std::uint64_t> at_most = most_of(exchange, rule.at_most);
+        const std::optional<CalendarWindow> window = window_of(exchange, rule);
+        std::string key = key_of(exchange, rule);
+        if (!at_most || !window || key.empty()) {
+            continue;  // the subject lacks an attribute: the rule does not apply to it
+        }
+        ceiling_keys_.push_back(std::move(key));
+        ceilings_.push_back({{}, rule.kind, *at_most, *window});
+        ceiling_rules_.push_back(&rule);
+    }
+    for (std::size_t i = 0; i < ceilings_.size(); ++i) {
+        ceilings_[i].key = ceiling_keys_[i];
+    }
+}
+
+void Durable::add_change(const Exchange& exchange, const QuotaRule& rule, const ObjectId& object,
+                         bool up) {
+    std::string key = key_of(exchange, rule);
+    if (key.empty()) {
+        return;
+    }
+    Change change{std::move(key), &object, {}, up};
+    if (object.in_body) {
+        reads_answer_ = true;
+    } else {
+        change.id = exchange.route.parameter(object.name);
+    }
+    changes_.push_back(std::move(change));
+}
+
+void Durable::add_quotas(const Exchange& exchange) {
+    const RouteIndex route = exchange.route.route;
+    for (const QuotaRule& rule : exchange.policy().quotas) {
+        if ((rule.kinds & kind_bit(exchange.kind)) == 0) {
+            continue;
+        }
+        for (const ObjectId& object : rule.down) {
+            if (object.route == route) {
+                add_change(exchange, rule, object, false);
+            }
+        }
+        for (const ObjectId& object : rule.up) {
+            if (object.route != route || quotas_.size() == max_quotas_per_request) {
+                continue;
+            }
+            add_change(exchange, rule, object, true);
+            const std::optional<std::uint64_t> at_most = most_of(exchange, rule.at_most);
+            std::string key = key_of(exchange, rule);
+            if (at_most && !key.empty()) {
+                quota_keys_.push_back(std::move(key));
+                quotas_.push_back({{}, *at_most});
+                quota_rules_.push_back(&rule);
+            }
+        }
+    }
+    for (std::size_t i = 0; i < quotas_.size(); ++i) {
+        quotas_[i].key = quota_keys_[i];
+    }
+}
+
+std::shared_ptr<Durable> plan_durable(const Exchange& exchange) {
+    const Policy& policy = exchange.policy();
+    const RouteIndex route = exchange.route.route;
+    if (route == no_route || !policy.durable_routes[route]) {
+        return nullptr;
+    }
+    auto durable = std::make_shared<Durable>(exchange.rules);
+    durable->find_rule(exchange);
+    durable->add_ceilings(exchange);
+    durable->add_quotas(exchange);
+    if (durable->only_settles() && durable->changes_.empty()) {
+        return nullptr;
+    }
+    return durable;
+}
+
+bool ask(Exchange& exchange, Durable& durable, std::string_view body) {
+    if (!durable.keyed()) {
+        return true;
+    }
+    const IdempotencyRule& rule = *durable.rule_;
+    std::array<char, max_idempotency_key_bytes + 1> room;
+    const auto key = idempotency_key(exchange.request.headers, rule.header, room);
+    const std::string scope = durable.key_of(exchange, rule);
+    if (!key.ok() || !key->has_value()) {
+        durable.detail_ = key.ok() ? "This request needs an idempotency key."
+                                   : std::string(key.status().message());
+        durable.refused_by_ = rule.name;
+        refuse(exchange, BuiltIn::bad_request);
+        return false;
+    }
+    if (scope.empty()) {
+        durable.rule_ = nullptr;  // the subject has no such scope: the rule does not apply to it
+        return true;
+    }
+    durable.key_ = **key;
+    const std::array<std::string_view, 3> parts = {scope, exchange.policy().kinds[exchange.kind],
+                                                   durable.key_};
+    std::array<char, max_built_key_bytes> buffer;
+    std::uint16_t rule_bytes = 0;
+    durable.identity_ = build_key(buffer, "key", parts, rule_bytes);
+    const Header* type = find_header(exchange.request.headers, "Content-Type");
+    durable.fingerprint_ =
+        fingerprint({exchange.request.method, exchange.target.path, exchange.target.query,
+                     type == nullptr ? std::string_view{} : type->value, body, rule.comparison});
+    return true;
+}
+
+Reserve Durable::reserve() const {
+    Reserve reserve{std::nullopt, ceilings_, quotas_};
+    if (keyed()) {
+        reserve.key = IdempotencyKey{identity_, fingerprint_, rule_->keep, rule_->doubt};
+    }
+    return reserve;
+}
+
+// ---- the ledger's answer ----
+
+void judge(Exchange& exchange, Durable& durable, const LedgerReply& reply) {
+    const Reserved& reserved = reply.reserved;
+    // Refused by none of its limits: their declared numbers stay on ration's own answers.
+    const auto refused = [&](BuiltIn which) {
+        exchange.decision.rule = -1;
+        refuse(exchange, which);
+    };
+    if (!reply.status.ok()) {
+        return refused(BuiltIn::ledger_unavailable);
+    }
+    const auto keyed = [&](BuiltIn which) {
+        durable.refused_by_ = durable.rule_->name;
+        refused(which);
+    };
+    const auto counted = [&](const DurableScope& rule, std::uint16_t refusal, std::uint64_t limit) {
+        durable.refused_by_ = rule.name;
+        durable.limit_ = limit;
+        durable.level_ = reserved.level;
+        exchange.decision.kind = Decision::Kind::refuse;
+        exchange.decision.refusal = refusal;
+        exchange.decision.rule = -1;  // a refusal shows its own rule's numbers and nobody else's
+        exchange.decision.charge = -1;
+    };
+    switch (reserved.verdict) {
+        case ReserveVerdict::started:
+            durable.attempt_ = reserved.attempt;
+            durable.second_try_ = reserved.second_try;
+            durable.open_ = true;
+            return;
+        case ReserveVerdict::replay:
+            durable.response_ = reserved.response;
+            durable.refused_by_ = durable.rule_->name;
+            exchange.decision.kind = Decision::Kind::replay;
+            return;
+        case ReserveVerdict::mismatch:
+            return keyed(BuiltIn::idempotency_mismatch);
+        case ReserveVerdict::in_progress:
+            return keyed(BuiltIn::idempotency_in_progress);
+        case ReserveVerdict::in_doubt:
+            return keyed(BuiltIn::idempotency_in_doubt);
+        case ReserveVerdict::not_kept:
+            return keyed(BuiltIn::idempotency_response_not_kept);
+        case ReserveVerdict::ceiling_reached: {
+            const CeilingRule& rule = *durable.ceiling_rules_[reserved.index];
+            const CeilingUse& use = durable.ceilings_[reserved.index];
+            counted(rule, rule.refusal, use.at_most);
+            if (use.at_most != 0) {
+                exchange.decision.wait = use.window.end - exchange.arrived.wall;
+            }
+            return;
+        }
+        case ReserveVerdict::quota_reached: {
+            const QuotaRule& rule = *durable.quota_rules_[reserved.index];
+            return counted(rule, rule.refusal_for(exchange.kind),
+                           durable.quotas_[reserved.index].at_most);
+        }
+        case ReserveVerdict::contended: {
+            const DurableScope& rule =
+                reserved.quota
+                    ? static_cast<const DurableScope&>(*durable.quota_rules_[reserved.index])
+                    : *durable.ceiling_rules_[reserved.index];
+            durable.refused_by_ = rule.name;
+            return refused(BuiltIn::contention);
+        }
+    }
+}
+
+// ---- settling ----
+
+void Durable::keep(const CompleteAnswer& answer) {
+    response_ = StoredResponse{answer.status, {}, std::string(answer.body)};
+    for (const Header& header : answer.headers) {
+        if (is_kept(header.name)) {
+            response_.headers.emplace_back(header.name, header.value);
+        }
+    }
+}
+
+void Durable::read_ids(const CompleteAnswer& answer) {
+    settled_changes_.clear();
+    for (Change& change : changes_) {
+        if (change.object->in_body) {
+            change.id = answer.whole ? id_in(answer.body, change.object->name) : std::string();
+        }
+        if (!change.id.empty()) {
+            settled_changes_.push_back({change.key, change.id, change.up});
+        }
+    }
+}
+
+std::optional<Settle> Durable::settle(SettleKind kind, const CompleteAnswer& answer) {
+    const bool was_open = std::exchange(open_, false);
+    Settle settle{attempt_, kind, nullptr, {}};
+    if (kind == SettleKind::written) {
+        read_ids(answer);
+        settle.quotas = settled_changes_;
+        if (keyed() && answer.whole) {
+            keep(answer);
+            settle.response = &response_;
+        }
+    }
+    if (!was_open && !(only_settles() && !settle.quotas.empty())) {
+        return std::nullopt;
+    }
+    return settle;
+}
+
+}  // namespace ration
