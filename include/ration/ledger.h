@@ -38,6 +38,7 @@ using AttemptId = std::int64_t;  // names one attempt, for ever
 
 inline constexpr std::size_t max_ceilings_per_request = 4;
 inline constexpr std::size_t max_quotas_per_request = 4;
+inline constexpr Nanos default_hold = std::chrono::milliseconds(500);  // of a contended write
 inline constexpr Nanos writes_kept = std::chrono::hours(50);  // longest local day and a zone change
 
 // A span of wall time that counts together, half-open.
@@ -197,6 +198,10 @@ public:
     // One commit. `replies` is as long as `requests`; on failure every reply has the same status.
     virtual void apply(std::span<const LedgerRequest> requests, Wall now,
                        std::span<LedgerReply> replies) = 0;
+
+    // Puts every running attempt in doubt, as the death of its process does: for replay and
+    // simulation, where the process lives on.
+    virtual void disown() = 0;
 
     // Removes up to `budget` expired records: kept responses past their time, writes no day can
     // still count, and attempts in doubt whose window is over (they count as written).

@@ -26,6 +26,7 @@ public:
 
     void apply(std::span<const LedgerRequest> requests, Wall now,
                std::span<LedgerReply> replies) override;
+    void disown() override;
     absl::Status sweep(Wall now, std::size_t budget) override;
     [[nodiscard]] LedgerStats stats() const override;
     [[nodiscard]] absl::StatusOr<std::uint64_t> level(const CeilingUse& use) override;

@@ -87,6 +87,17 @@ absl::Status SqliteLedger::load() {
     return apply_all({}, Wall{}, {});
 }
 
+void SqliteLedger::disown() {
+    const std::lock_guard lock(mutex_);
+    for (auto& [id, open] : open_) {
+        if (open.state == State::running) {
+            open.state = State::doubt;
+            holds_.set_doubtful(id, open.places);
+            unsaved_doubts_.push_back(id);
+        }
+    }
+}
+
 absl::Status SqliteLedger::sweep(Wall now, std::size_t budget) {
     const std::lock_guard lock(mutex_);
     journal_.clear();

@@ -17,8 +17,8 @@ const char* to_string(ServiceOutcome outcome) {
 }
 
 void report_exchange(const Exchange& exchange, ServiceAnswer& answer) {
-    if (const LimitRule* rule = exchange.binding_rule()) {
-        answer.rule = rule->name;
+    if (const std::string_view rule = exchange.binding_name(); !rule.empty()) {
+        answer.rule = rule;
     }
     if (exchange.decision.kind == Decision::Kind::refuse) {
         answer.wait = exchange.decision.wait;

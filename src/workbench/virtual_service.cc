@@ -6,15 +6,18 @@
 #include "workbench/virtual_service.h"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "absl/strings/str_format.h"
+#include "engine/durable.h"
 #include "workbench/exchange_report.h"
 #include "workbench/forwarding.h"
 
 namespace ration {
 
 struct VirtualService::InFlight {
+    std::uint64_t order = 0;
     std::uint64_t ticket = 0;
     ServiceRequest request;
     std::string id;
@@ -62,6 +65,13 @@ absl::Status VirtualService::open(const Rules& rules) {
     if (!local.ok()) {
         return local.status();
     }
+    if (ledger_ == nullptr) {
+        auto ledger = open_sqlite_ledger({.path = ":memory:", .sync_point = {}});
+        if (!ledger.ok()) {
+            return ledger.status();
+        }
+        ledger_ = *std::move(ledger);
+    }
     auto snapshot = std::make_shared<Snapshot>();
     snapshot->policy = rules.policy;
     snapshot->directory = rules.directory;
@@ -80,14 +90,13 @@ void VirtualService::step_wall(Mono at, Nanos by) {
 
 absl::Status VirtualService::request(Mono at, ServiceRequest request, std::uint64_t ticket) {
     run_until(at);
-    if (pending_.size() >= options_.max_in_flight) {
+    if (pending_.size() + held_.size() >= options_.max_in_flight) {
         return absl::ResourceExhaustedError(absl::StrFormat(
             "more than %d requests are waiting for the upstream", options_.max_in_flight));
     }
-    const std::uint64_t order = next_order_++;
     std::unique_ptr<InFlight> call = fresh_call();
-    const std::optional<Nanos> takes = request.upstream.takes;
-    call->take(std::move(request), ticket, absl::StrFormat("%016x", order));
+    call->order = next_order_++;
+    call->take(std::move(request), ticket, absl::StrFormat("%016x", call->order));
     if (const auto malformed =
             gateway_refusal(*engine_->rules()->policy, call->view(), call->request.body.size())) {
         call->answer.outcome = ServiceOutcome::refused;
@@ -97,22 +106,119 @@ absl::Status VirtualService::request(Mono at, ServiceRequest request, std::uint6
         return absl::OkStatus();
     }
     engine_->begin(call->exchange, call->view(), now());
-    report_exchange(call->exchange, call->answer);
     if (call->exchange.decision.kind != Decision::Kind::admit) {
-        put_answer(engine_->answer(call->exchange), call->request.method, now().wall, call->answer);
+        finish_refused(*call);
+        idle_.push_back(std::move(call));
+    } else if (call->exchange.durable != nullptr) {
+        ask_ledger(std::move(call));
+    } else {
+        forward(std::move(call));
+    }
+    run_until(at);
+    return absl::OkStatus();
+}
+
+void VirtualService::forward(std::unique_ptr<InFlight> call) {
+    report_exchange(call->exchange, call->answer);
+    call->answer.outcome = ServiceOutcome::admitted;
+    call->answer.forwarded = forwarded_request(*engine_, call->exchange);
+    const Nanos due = std::min(call->request.upstream.takes.value_or(options_.upstream_timeout),
+                               options_.upstream_timeout);
+    const std::uint64_t order = call->order;
+    pending_.push_back({now().mono + due, order, std::move(call)});
+    std::push_heap(pending_.begin(), pending_.end(), later_due);
+}
+
+// Answered by ration: refused, a pre-check, or a replay.
+void VirtualService::finish_refused(InFlight& call) {
+    report_exchange(call.exchange, call.answer);
+    if (call.exchange.decision.kind == Decision::Kind::replay) {
+        call.answer.outcome = ServiceOutcome::replayed;
+    }
+    put_answer(engine_->answer(call.exchange), call.request.method, now().wall, call.answer);
+    engine_->finish(call.exchange, {.kind = Ending::Kind::refused}, now());
+    answer(call, std::move(call.answer));
+}
+
+// ---- the ledger ----
+
+void VirtualService::ask_ledger(std::unique_ptr<InFlight> call) {
+    const Durable& durable = *call->exchange.durable;
+    if (durable.needs_body() && call->request.body.size() > durable.max_body()) {
+        call->answer.outcome = ServiceOutcome::refused;
+        put_answer(engine_->failure(call->exchange, BuiltIn::payload_too_large),
+                   call->request.method, now().wall, call->answer);
         engine_->finish(call->exchange, {.kind = Ending::Kind::refused}, now());
         answer(*call, std::move(call->answer));
         idle_.push_back(std::move(call));
-        return absl::OkStatus();
+        return;
     }
-    call->answer.outcome = ServiceOutcome::admitted;
-    call->answer.forwarded = forwarded_request(*engine_, call->exchange);
-    const Nanos due =
-        std::min(takes.value_or(options_.upstream_timeout), options_.upstream_timeout);
-    pending_.push_back({now().mono + due, order, std::move(call)});
-    std::push_heap(pending_.begin(), pending_.end(), later_due);
-    run_until(at);
-    return absl::OkStatus();
+    if (!engine_->ask(call->exchange, call->request.body)) {
+        finish_refused(*call);
+        idle_.push_back(std::move(call));
+        return;
+    }
+    if (durable.only_settles()) {
+        forward(std::move(call));
+        return;
+    }
+    const LedgerReply reply = ledger_->apply_one(durable.reserve(), now().wall);
+    if (reply.reserved.verdict == ReserveVerdict::contended) {
+        const std::uint64_t order = call->order;
+        held_.push_back({now().mono + options_.hold, order, std::move(call)});
+        return;
+    }
+    judge(std::move(call), reply);
+}
+
+void VirtualService::judge(std::unique_ptr<InFlight> call, const LedgerReply& reply) {
+    engine_->judge(call->exchange, reply);
+    if (call->exchange.decision.kind == Decision::Kind::admit) {
+        forward(std::move(call));
+        return;
+    }
+    finish_refused(*call);
+    idle_.push_back(std::move(call));
+}
+
+// Something was settled: each held write is judged again, in the order in which they came.
+void VirtualService::retry_held() {
+    for (std::size_t i = 0, waiting = held_.size(); i < waiting; ++i) {
+        Due due = std::move(held_.front());
+        held_.pop_front();
+        const LedgerReply reply =
+            ledger_->apply_one(due.call->exchange.durable->reserve(), now().wall);
+        if (reply.reserved.verdict == ReserveVerdict::contended) {
+            held_.push_back(std::move(due));
+        } else {
+            judge(std::move(due.call), reply);
+        }
+    }
+}
+
+void VirtualService::end_first_hold() {
+    Due due = std::move(held_.front());
+    held_.pop_front();
+    judge(std::move(due.call),
+          ledger_->apply_one(due.call->exchange.durable->reserve(), now().wall));
+}
+
+void VirtualService::settle_durable(InFlight& call) {
+    const ScriptedAnswer& upstream = call.request.upstream;
+    Durable& durable = *call.exchange.durable;
+    const bool answered = upstream.takes && *upstream.takes <= options_.upstream_timeout;
+    const SettleKind kind = !answered                                         ? SettleKind::doubt
+                            : upstream.status >= 200 && upstream.status < 300 ? SettleKind::written
+                                                                              : SettleKind::failed;
+    std::vector<Header> fields;
+    for (const auto& [name, value] : upstream.headers) {
+        fields.push_back({name, value});
+    }
+    const CompleteAnswer complete{upstream.status, fields, upstream.body,
+                                  upstream.body.size() <= durable.max_answer()};
+    if (const std::optional<Settle> settle = durable.settle(kind, complete)) {
+        static_cast<void>(ledger_->apply_one(*settle, now().wall));
+    }
 }
 
 VirtualService::Due VirtualService::pop() {
@@ -123,22 +229,45 @@ VirtualService::Due VirtualService::pop() {
 }
 
 void VirtualService::run_until(Mono at) {
-    while (!pending_.empty() && pending_.front().at <= at) {
+    for (auto next = next_event(); next && *next <= at; next = next_event()) {
+        clock_.move_to(*next);
+        if (pending_.empty() || pending_.front().at > *next) {
+            end_first_hold();
+            continue;
+        }
         Due due = pop();
-        clock_.move_to(due.at);
         complete(*due.call);
+        const bool settled = due.call->exchange.durable != nullptr;
         idle_.push_back(std::move(due.call));
+        if (settled) {
+            retry_held();
+        }
     }
     clock_.move_to(at);
 }
 
+// An upstream's answer or the end of a hold; at equal instants the answer comes first.
+std::optional<Mono> VirtualService::next_event() const {
+    std::optional<Mono> next;
+    if (!pending_.empty()) {
+        next = pending_.front().at;
+    }
+    if (!held_.empty()) {
+        next = std::min(next.value_or(held_.front().at), held_.front().at);
+    }
+    return next;
+}
+
 void VirtualService::run_out() {
-    while (!pending_.empty()) {
-        run_until(pending_.front().at);
+    while (const std::optional<Mono> next = next_event()) {
+        run_until(*next);
     }
 }
 
 void VirtualService::complete(InFlight& call) {
+    if (call.exchange.durable != nullptr) {
+        settle_durable(call);
+    }
     const ScriptedAnswer& upstream = call.request.upstream;
     if (!upstream.takes || *upstream.takes > options_.upstream_timeout) {
         engine_->finish(call.exchange, {.kind = Ending::Kind::timed_out}, now());
@@ -173,6 +302,8 @@ void VirtualService::set_counters(Mono at, bool up) {
 
 absl::Status VirtualService::restart(Mono at) {
     run_until(at);
+    std::move(held_.begin(), held_.end(), std::back_inserter(pending_));
+    held_.clear();
     std::sort(pending_.begin(), pending_.end(),
               [](const Due& a, const Due& b) { return a.order < b.order; });
     for (const Due& due : pending_) {
@@ -183,6 +314,7 @@ absl::Status VirtualService::restart(Mono at) {
     // Exchanges remember their engine: none may outlive it.
     pending_.clear();
     idle_.clear();
+    ledger_->disown();
     const std::shared_ptr<const Snapshot> rules = engine_->rules();
     return open({rules->policy, rules->directory});
 }

@@ -4,7 +4,8 @@
 // Requests begin at their instants; an upstream answer completes `takes` later, and at equal
 // instants completions come before anything new. An upstream that has not answered within the
 // upstream timeout is a 504. Everything is deterministic: the same calls give the same answers,
-// request ids included.
+// request ids included. Ceilings, quotas and idempotency are kept by a ledger in memory, which a
+// restart leaves as a crash leaves a file.
 //
 // Instants are readings of the monotonic clock, never earlier than the call before. The wall clock
 // moves along with it; `step_wall` moves it alone, and as in service its reading never goes back.
@@ -18,14 +19,17 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <queue>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "engine/engine.h"
+#include "ration/ledger.h"
 #include "workbench/message.h"
 #include "workbench/stepped_clock.h"
 #include "workbench/switchable_counters.h"
@@ -42,6 +46,7 @@ struct VirtualServiceOptions {
     Nanos upstream_timeout = std::chrono::seconds(60);
     std::uint64_t counter_bytes = 256ULL << 20;
     std::size_t max_in_flight = default_max_in_flight;
+    Nanos hold = default_hold;  // how long a contended write waits for a place
 };
 
 class VirtualService final : public TestBed {
@@ -80,6 +85,15 @@ private:
     [[nodiscard]] absl::Status open(const Rules& rules);
     [[nodiscard]] Due pop();
     void complete(InFlight& call);
+    void settle_durable(InFlight& call);
+    void finish_refused(InFlight& call);
+    // What becomes of a call that the limits have admitted: forwarded, held, or answered.
+    void ask_ledger(std::unique_ptr<InFlight> call);
+    void judge(std::unique_ptr<InFlight> call, const LedgerReply& reply);
+    void forward(std::unique_ptr<InFlight> call);
+    void retry_held();
+    void end_first_hold();
+    [[nodiscard]] std::optional<Mono> next_event() const;
     [[nodiscard]] std::unique_ptr<InFlight> fresh_call();
     void answer(InFlight& call, ServiceAnswer answer);
 
@@ -90,7 +104,9 @@ private:
     std::unique_ptr<SwitchableCounters> counters_;
     std::unique_ptr<Counters> local_;
     std::unique_ptr<Engine> engine_;
-    std::vector<Due> pending_;  // a heap
+    std::unique_ptr<Ledger> ledger_;  // outlives restarts
+    std::vector<Due> pending_;        // a heap
+    std::deque<Due> held_;            // contended, in the order of their deadlines
     std::vector<std::unique_ptr<InFlight>> idle_;
 };
 

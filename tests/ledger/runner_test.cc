@@ -46,6 +46,7 @@ public:
         largest_batch = std::max(largest_batch, requests.size());
         inner_.apply(requests, now, replies);
     }
+    void disown() override { inner_.disown(); }
     absl::Status sweep(Wall now, std::size_t budget) override { return inner_.sweep(now, budget); }
     [[nodiscard]] LedgerStats stats() const override { return inner_.stats(); }
     absl::StatusOr<std::uint64_t> level(const CeilingUse& use) override {

@@ -75,8 +75,7 @@ const Level* deciding_level(const Exchange& exchange) {
 // The rule that decided, the wait, and the numbers that were shown for it.
 void append_decision(std::string& out, const Exchange& exchange) {
     const Decision& decision = exchange.decision;
-    const LimitRule* rule = exchange.binding_rule();
-    word(out, "rule", rule == nullptr ? std::string_view() : rule->name);
+    word(out, "rule", exchange.binding_name());
     if (decision.wait.has_value()) {
         member(out, "wait");
         append_json_seconds(out, *decision.wait);
