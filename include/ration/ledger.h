@@ -68,7 +68,9 @@ struct QuotaUse {
     std::uint64_t at_most = 0;
 };
 
-enum class DoubtRule : std::uint8_t { forward, probe, refuse };
+// What resolves a key whose attempt's outcome is unknown: the next request with it goes on to the
+// upstream with the same key, or is refused until an operator settles it.
+enum class DoubtRule : std::uint8_t { forward, refuse };
 
 using Fingerprint = std::array<std::uint8_t, 32>;
 

@@ -44,7 +44,7 @@ LedgerRunner::~LedgerRunner() {
 bool LedgerRunner::submit(std::shared_ptr<LedgerJob> job) {
     {
         const std::lock_guard lock(mutex_);
-        if (stopping_ || queue_.size() >= options_.max_queue) {
+        if (stopping_ || (queue_.size() >= options_.max_queue && !settles(job->request))) {
             return false;
         }
         queue_.push_back(std::move(job));

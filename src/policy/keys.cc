@@ -188,8 +188,7 @@ constexpr std::array idempotency_table{
     Key{"compare", R"({"$ref": "#/$defs/compare"})",
         "How bodies are compared: JSON by_value, or as bytes."},
     Key{"doubt", R"({"$ref": "#/$defs/doubt"})",
-        "What resolves an unknown outcome: forward again, probe the upstream, or refuse."},
-    Key{"probe", text_schema, "Path that tells what became of a key: /v1/bookings?key={key}."},
+        "What resolves an unknown outcome: forward again with the same key, or refuse."},
     Key{"max_body", R"({"type": "integer", "minimum": 1})",
         "Bytes of a keyed request's body at most (1 MiB); a larger one is 413."},
     Key{"max_answer", R"({"type": "integer", "minimum": 1})",
@@ -197,7 +196,7 @@ constexpr std::array idempotency_table{
 };
 
 constexpr std::array<std::string_view, 2> compare_list{"by_value", "bytes"};
-constexpr std::array<std::string_view, 3> doubt_list{"forward", "probe", "refuse"};
+constexpr std::array<std::string_view, 2> doubt_list{"forward", "refuse"};
 constexpr std::array<std::string_view, 2> unmatched_list{"refuse", "forward"};
 constexpr std::array<std::string_view, 2> trailing_slash_list{"same", "distinct"};
 constexpr std::array<std::string_view, 2> count_list{"admissions", "attempts"};

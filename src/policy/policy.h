@@ -217,7 +217,6 @@ struct IdempotencyRule : DurableScope {  // key: the scope
     bool required = false;  // 400 without it
     Nanos keep = std::chrono::hours(24);
     DoubtRule doubt = DoubtRule::forward;
-    std::string probe_path;  // doubt: probe; asked with GET, {key} stands for the encoded key
     BodyComparison comparison = BodyComparison::by_value;
     std::size_t max_body = 1U << 20;    // request; a larger one is 413
     std::size_t max_answer = 1U << 20;  // a larger one passes and is not kept

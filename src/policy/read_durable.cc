@@ -300,30 +300,13 @@ void PolicyReader::read_idempotency(const YamlNode& node) {
         rule.comparison = static_cast<BodyComparison>(
             reader_.word(*compare, "word for compare", compare_words).value_or(0));
     }
-    read_doubt(node, rule);
+    if (const YamlNode* doubt = node.find("doubt")) {
+        rule.doubt = static_cast<DoubtRule>(
+            reader_.word(*doubt, "word for doubt", doubt_words).value_or(0));
+    }
     read_kept_size(node.find("max_body"), rule.max_body);
     read_kept_size(node.find("max_answer"), rule.max_answer);
     policy_.idempotency.push_back(std::move(rule));
-}
-
-void PolicyReader::read_doubt(const YamlNode& node, IdempotencyRule& rule) {
-    const YamlNode* doubt = node.find("doubt");
-    const YamlNode* probe = node.find("probe");
-    if (doubt != nullptr) {
-        rule.doubt =
-            static_cast<DoubtRule>(reader_.word(*doubt, "word for doubt", doubt_words).value_or(0));
-    }
-    if (probe != nullptr) {
-        rule.probe_path = reader_.text(*probe, "the path of a probe").value_or("");
-        if (!rule.probe_path.starts_with('/') ||
-            rule.probe_path.find("{key}") == std::string::npos ||
-            rule.probe_path.find_first_of(" \t\r\n#") != std::string::npos) {
-            reader_.error(probe->at, "a probe is a path with {key} in it: /v1/bookings?key={key}");
-        }
-    }
-    if ((rule.doubt == DoubtRule::probe) != (probe != nullptr)) {
-        reader_.error(node.at, "'doubt: probe' and 'probe' belong together");
-    }
 }
 
 void PolicyReader::read_kept_size(const YamlNode* node, std::size_t& bytes) {

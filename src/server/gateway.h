@@ -19,10 +19,13 @@
 
 #include "absl/status/statusor.h"
 #include "engine/engine.h"
+#include "ration/ledger.h"
 #include "ration/time.h"
 #include "server/request_record.h"
 
 namespace ration {
+
+class LedgerRunner;
 
 struct TlsServerOptions {
     std::string certificate_file;  // PEM chain
@@ -63,6 +66,10 @@ struct GatewayOptions {
     Nanos body_timeout = std::chrono::seconds(30);    // between two reads of a body
     Nanos idle_timeout = std::chrono::seconds(75);    // between two requests
     Nanos write_timeout = std::chrono::seconds(30);   // a client that does not read
+    // Keeps ceilings, quotas and idempotency; null: none (a policy that needs it is answered 503).
+    LedgerRunner* ledger = nullptr;
+    Nanos ledger_timeout = std::chrono::seconds(2);  // a slower reservation is a failed one
+    Nanos hold = default_hold;  // how long a contended write waits for a place
     std::string server_name = "ration";               // Server header of own answers; empty: none
     std::uint64_t request_id_seed = 0;                // 0: from the system; else repeatable ids
 };

@@ -12,6 +12,7 @@ namespace ration {
 enum class RequestOutcome : std::uint8_t {
     admitted,     // reached the upstream, whatever it said
     refused,      // answered by ration
+    replayed,     // answered with what was kept of the first request with this key
     preflight,    // CORS pre-check
     malformed,    // 400 and close before the engine saw it (also 408, 413, 431)
     client_gone,  // the client left before its answer was complete

@@ -8,6 +8,7 @@
 
 #include "base/text.h"
 #include "server/admin/admin_api.h"
+#include "ledger/runner.h"
 #include "server/admin/admin_server.h"
 #include "server/config/address_text.h"
 #include "server/process/port_check.h"
@@ -56,6 +57,7 @@ public:
 
 private:
     [[nodiscard]] absl::Status open_counters();
+    [[nodiscard]] absl::Status open_ledger();
     [[nodiscard]] absl::Status open_rules();
     [[nodiscard]] absl::Status open_listeners();
     void say_ready();
@@ -78,6 +80,8 @@ private:
     StoreWatch store_watch_;
     std::unique_ptr<Counters> own_counters_;
     Counters* counters_ = nullptr;
+    std::unique_ptr<Ledger> ledger_;
+    std::unique_ptr<LedgerRunner> ledger_runner_;  // ends after the gateway's last question
     std::unique_ptr<Engine> engine_;
     std::unique_ptr<AccessLog> access_log_;
     std::unique_ptr<Observers> observers_;
@@ -90,7 +94,7 @@ private:
 
 absl::Status ServerImpl::open() {
     for (const auto step :
-         {&ServerImpl::open_counters, &ServerImpl::open_rules, &ServerImpl::open_listeners}) {
+         {&ServerImpl::open_counters, &ServerImpl::open_ledger, &ServerImpl::open_rules, &ServerImpl::open_listeners}) {
         if (auto status = (this->*step)(); !status.ok()) {
             return status;
         }
@@ -113,9 +117,24 @@ absl::Status ServerImpl::open_counters() {
     return absl::OkStatus();
 }
 
+absl::Status ServerImpl::open_ledger() {
+    if (config_.ledger.empty()) {
+        return absl::OkStatus();
+    }
+    auto opened = open_sqlite_ledger({.path = config_.ledger, .sync_point = {}});
+    if (!opened.ok()) {
+        return opened.status();
+    }
+    ledger_ = *std::move(opened);
+    ledger_runner_ = std::make_unique<LedgerRunner>(*ledger_, parts_.clock);
+    return absl::OkStatus();
+}
+
 absl::Status ServerImpl::open_rules() {
     Problems problems;
-    const auto rules = load_rule_files({.policy = config_.policy, .directory = config_.directory},
+    const auto rules = load_rule_files({.policy = config_.policy,
+                                        .directory = config_.directory,
+                                        .ledger = !config_.ledger.empty()},
                                        parts_.environment, problems);
     for (const Problem& warning : problems.warnings()) {
         parts_.log.warning(warning.text());
@@ -153,7 +172,9 @@ absl::Status ServerImpl::open_listeners() {
             return status;
         }
     }
-    auto gateway = Gateway::start(config_.gateway, *engine_, parts_.clock, *observers_);
+    GatewayOptions options = config_.gateway;
+    options.ledger = ledger_runner_.get();
+    auto gateway = Gateway::start(options, *engine_, parts_.clock, *observers_);
     if (!gateway.ok()) {
         return gateway.status();
     }

@@ -17,6 +17,8 @@ std::string_view outcome_name(RequestOutcome outcome) {
             return "admitted";
         case RequestOutcome::refused:
             return "refused";
+        case RequestOutcome::replayed:
+            return "replayed";
         case RequestOutcome::preflight:
             return "preflight";
         case RequestOutcome::malformed:

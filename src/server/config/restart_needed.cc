@@ -64,6 +64,7 @@ std::string restart_needed(const ServeConfig& running, const ServeConfig& wanted
     note(same(a.upstream, b.upstream), "upstream");
     note(same_place(running.admin, wanted.admin), "admin");
     note(running.counters_bytes == wanted.counters_bytes, "counters");
+    note(running.ledger == wanted.ledger, "ledger");
     note(a.threads == b.threads, "threads");
     note(same_limits(a, b), "limits");
     note(same_timeouts(a, b), "timeouts");

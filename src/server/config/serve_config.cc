@@ -336,6 +336,7 @@ std::optional<ServeConfig> ServeConfig::parse(const std::string& path, std::stri
     read_upstream(top, config);
     read_admin(top, environment, config);
     read_bounds(top, config);
+    top.path("ledger", config.ledger);
     read_access_log(top, config);
     top.number("threads", config.gateway.threads, {0, 256});
     top.duration("drain", config.drain, {milliseconds(0), hours(1)});

@@ -26,7 +26,7 @@ struct Name {
 
 // The names of the fixed label values, in the order of their enumerators.
 constexpr std::array<const char*, request_outcomes> outcome_names{
-    "admitted", "refused", "preflight", "malformed", "client_gone"};
+    "admitted", "refused", "replayed", "preflight", "malformed", "client_gone"};
 constexpr std::array<const char*, status_classes> class_names{"none", "1xx", "2xx",
                                                               "3xx",  "4xx", "5xx"};
 

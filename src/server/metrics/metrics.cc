@@ -121,6 +121,9 @@ void Metrics::count_rules(Shard& mine, const Exchange& exchange) {
     if (refused && decision.rule >= 0 && binding_judged(exchange)) {
         mine.count_rule(slots[static_cast<std::size_t>(decision.rule)], RuleEvent::refused);
     }
+    if (refused && exchange.durable != nullptr && !exchange.binding_name().empty()) {
+        mine.count_rule(names_.slot(exchange.binding_name()), RuleEvent::refused);
+    }
     if (refused && decision.wait.has_value()) {
         mine.wait.add(*decision.wait);
     }

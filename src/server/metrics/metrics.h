@@ -38,7 +38,7 @@ enum class RuleEvent : std::uint8_t {
 };
 
 inline constexpr auto rule_events = static_cast<std::size_t>(RuleEvent::count);
-inline constexpr std::size_t request_outcomes = 5;  // of RequestOutcome
+inline constexpr std::size_t request_outcomes = 6;  // of RequestOutcome
 inline constexpr std::size_t status_classes = 6;    // 0: nothing was sent; 1xx to 5xx
 
 struct RuleTotals {

@@ -41,6 +41,11 @@ const std::vector<std::uint16_t>& RuleNames::slots(const std::shared_ptr<const P
     return cached.slots;
 }
 
+std::uint16_t RuleNames::slot(std::string_view name) {
+    const std::lock_guard lock(mutex_);
+    return slot_of(std::string(name));
+}
+
 std::uint16_t RuleNames::slot_of(const std::string& name) {
     if (const auto found = slots_.find(name); found != slots_.end()) {
         return found->second;

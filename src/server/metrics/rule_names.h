@@ -26,6 +26,8 @@ public:
     // Slots of the policy's limits, in their order. The result is cached per thread: a thread that
     // asks again for the same policy takes no lock and allocates nothing. Good until the thread's
     // next call.
+    // The slot of a rule that is no limit: a ceiling, a quota, an idempotency rule.
+    [[nodiscard]] std::uint16_t slot(std::string_view name);
     [[nodiscard]] const std::vector<std::uint16_t>& slots(
         const std::shared_ptr<const Policy>& policy);
 
@@ -33,7 +35,7 @@ public:
     [[nodiscard]] std::vector<std::pair<std::uint16_t, std::string>> names() const;
 
 private:
-    [[nodiscard]] std::uint16_t slot_of(const std::string& name);
+    [[nodiscard]] std::uint16_t slot_of(const std::string& name);  // under the mutex
 
     const std::uint64_t identity_;  // tells this object's cached slots from another's
     mutable std::mutex mutex_;

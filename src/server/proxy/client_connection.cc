@@ -67,7 +67,10 @@ void ClientConnection::drain() {
 }
 
 void ClientConnection::abandon() {
-    gone();
+    if (transfer_ != nullptr) {
+        transfer_->client_gone();
+    }
+    close();
     worker_.closed(*this);
 }
 
@@ -98,6 +101,9 @@ void ClientConnection::step() {
         read_first_chunk();
     } else if (phase_ == Phase::relay) {
         relay();
+    } else if (phase_ == Phase::orphan) {
+        carry_on();
+        return;
     } else if (phase_ == Phase::discard) {
         discard();
     } else if (phase_ == Phase::linger) {
@@ -108,7 +114,7 @@ void ClientConnection::step() {
     }
     const bool was_full = out_.size() >= worker_.options().stream_buffer_bytes;
     flush();
-    if (phase_ == Phase::closed) {
+    if (phase_ == Phase::closed || phase_ == Phase::orphan) {
         return;
     }
     again_ |= was_full && out_.size() < worker_.options().stream_buffer_bytes;
@@ -388,7 +394,28 @@ void ClientConnection::flush() {
     }
 }
 
+// The client left in the middle of an attempt whose outcome the ledger waits for: what would go to
+// it is thrown away, everything else goes on.
+void ClientConnection::carry_on() {
+    transfer_->advance();
+    out_.clear();
+    if (transfer_->complete() || transfer_->aborted()) {
+        transfer_->client_gone();
+        close();
+    }
+}
+
 void ClientConnection::gone() {
+    if (transfer_ != nullptr && transfer_->must_finish() && phase_ != Phase::orphan) {
+        phase_ = Phase::orphan;
+        stream_.close();
+        in_.clear();
+        out_.clear();
+        readable_ = false;
+        eof_ = hangup_ = true;
+        again_ = true;
+        return;
+    }
     if (transfer_ != nullptr) {
         transfer_->client_gone();
         release_transfer();
@@ -424,6 +451,9 @@ void ClientConnection::update_timers() {
             break;
         case Phase::linger:
             set_wait(Wait::linger, false);
+            break;
+        case Phase::orphan:
+            set_wait(Wait::none, false);
             break;
         case Phase::closed:
             break;

@@ -57,6 +57,7 @@ private:
         first_chunk,  // a chunked body's first line is read before anything is asked of anybody
         relay,        // a transfer runs
         discard,      // the rest of a refused request's body
+        orphan,       // the client left, its attempt goes on
         linger,       // the last answer is out; the client may still be sending
         closed,
     };
@@ -89,6 +90,7 @@ private:
     void set_wait(Wait wait, bool refresh);
     void close();
     void gone();
+    void carry_on();
 
     Worker& worker_;
     net::Stream stream_;

@@ -56,13 +56,27 @@ bool Transfer::begin() {
     engine.begin(exchange_, view, arrived_);
     begun_ = true;
     if (exchange_.decision.kind == Decision::Kind::admit) {
-        return true;
+        return exchange_.durable == nullptr || begin_ledger();
     }
-    outcome_ = exchange_.decision.kind == Decision::Kind::preflight ? RequestOutcome::preflight
-                                                                    : RequestOutcome::refused;
-    put_answer(engine.answer(exchange_));
-    settle(Ending::Kind::refused);
+    answer_decision();
     return false;
+}
+
+void Transfer::answer_decision() {
+    switch (exchange_.decision.kind) {
+        case Decision::Kind::preflight:
+            outcome_ = RequestOutcome::preflight;
+            break;
+        case Decision::Kind::replay:
+            outcome_ = RequestOutcome::replayed;
+            break;
+        case Decision::Kind::admit:
+        case Decision::Kind::refuse:
+            outcome_ = RequestOutcome::refused;
+            break;
+    }
+    put_answer(worker_.engine().answer(exchange_));
+    settle(Ending::Kind::refused);
 }
 
 void Transfer::answer_malformed(BuiltIn which, std::string_view reason) {
@@ -101,6 +115,7 @@ bool Transfer::body_can_be_discarded() const {
 // ---- ends ----
 
 void Transfer::settle(Ending::Kind kind) {
+    settle_open_attempt(kind);
     if (begun_) {
         worker_.engine().finish(
             exchange_,
@@ -110,7 +125,7 @@ void Transfer::settle(Ending::Kind kind) {
 }
 
 void Transfer::fail(BuiltIn which, Ending::Kind kind, std::string_view detail) {
-    if (response_head_done_) {
+    if (answer_started_) {
         abort(kind, detail);
         return;
     }
@@ -192,6 +207,7 @@ void Transfer::drop_upstream(bool reusable) {
         in_line_ = false;
     }
     if (upstream_ != nullptr) {
+        sent_any_ = sent_any_ || upstream_->written() > 0;
         worker_.upstream().release(*std::exchange(upstream_, nullptr), reusable);
     }
 }
@@ -200,11 +216,17 @@ void Transfer::drop_upstream(bool reusable) {
 
 void Transfer::forward() {
     asked_ = worker_.loop().now();
-    acquire(can_be_sent_twice() ? UpstreamPool::Want::any : UpstreamPool::Want::checked);
+    if (stage_ == Stage::plain || stage_ == Stage::forwarding) {
+        acquire(first_want());
+    }
 }
 
 bool Transfer::can_be_sent_twice() const {
     return is_safe(head_.method) && head_.framing == http::Framing::none;
+}
+
+UpstreamPool::Want Transfer::first_want() const {
+    return can_be_sent_twice() ? UpstreamPool::Want::any : UpstreamPool::Want::checked;
 }
 
 void Transfer::acquire(UpstreamPool::Want want) {
@@ -240,7 +262,13 @@ void Transfer::upstream_changed() {
 
 void Transfer::on_wait_timeout(void* self) {
     auto& transfer = *static_cast<Transfer*>(self);
-    transfer.fail(BuiltIn::unavailable, Ending::Kind::lost, "no upstream connection became free");
+    if (transfer.stage_ == Stage::asking) {
+        transfer.fail(BuiltIn::ledger_unavailable, Ending::Kind::refused,
+                      "the ledger did not answer in time");
+    } else {
+        transfer.fail(BuiltIn::unavailable, Ending::Kind::lost,
+                      "no upstream connection became free");
+    }
     transfer.client_->wake();
 }
 
@@ -272,6 +300,11 @@ void Transfer::reset() {
     drop_upstream(false);
     settle(Ending::Kind::client_gone);  // nothing when it was settled, as it should be
     begun_ = false;
+    stage_ = Stage::plain;
+    durable_.reset();
+    clear_text(body_);
+    clear_text(kept_);
+    sent_any_ = answer_started_ = collected_ = false;
     client_ = nullptr;
     clear_text(head_text_);
     clear_text(response_text_);

@@ -17,6 +17,7 @@
 #include "server/http/head_parser.h"
 #include "server/net/timer_wheel.h"
 #include "server/proxy/heads.h"
+#include "server/proxy/ledger_call.h"
 #include "server/proxy/upstream_pool.h"
 #include "server/request_record.h"
 
@@ -27,7 +28,7 @@ class Worker;
 
 inline constexpr int max_interim_answers = 32;  // 1xx of one request
 
-class Transfer final : public UpstreamUser {
+class Transfer final : public UpstreamUser, private LedgerWaiter {
 public:
     explicit Transfer(Worker& worker);
     ~Transfer() override;
@@ -54,6 +55,9 @@ public:
     void body_failed(BuiltIn which, std::string_view reason);
     void client_gone();
 
+    // The client may leave, the attempt goes on: the ledger waits for its outcome.
+    [[nodiscard]] bool must_finish() const;
+
     [[nodiscard]] bool complete() const { return complete_; }  // the whole answer is in `out`
     [[nodiscard]] bool aborted() const { return aborted_; }    // it never will be: reset the client
     [[nodiscard]] bool keep_alive() const { return keep_alive_; }
@@ -68,11 +72,38 @@ public:
     void upstream_changed() override;
 
 private:
+    // Where a request that the ledger is asked about stands.
+    enum class Stage : std::uint8_t {
+        plain,       // the ledger has no part in what comes
+        collecting,  // the request's body is read whole
+        asking,      // a place is being reserved
+        forwarding,  // the upstream has it, or gets it
+        keeping,     // the answer is read, before its first byte goes to the client
+        settling,    // the outcome is being written down
+    };
+
     static void on_wait_timeout(void* self);
+
+    // transfer_ledger.cc
+    [[nodiscard]] bool begin_ledger();
+    [[nodiscard]] bool ask_ledger();
+    void collect_body();
+    void send_collected_body();
+    void ledger_replied(const LedgerReply& reply) override;
+    void take_verdict(const LedgerReply& reply);
+    [[nodiscard]] std::shared_ptr<LedgerCall> new_call() const;
+    [[nodiscard]] bool keeps_answer();
+    void keep_piece(std::string_view content);
+    void settle_answer(bool whole);
+    void release_answer();
+    void settle_open_attempt(Ending::Kind kind);
+    void answer_decision();
+    void start_answer();
 
     bool move();
     bool move_request_body();
     bool take_request_piece();
+    void send_continue();
     bool move_response();
     bool read_response_head();
     void take_response_head();
@@ -82,6 +113,7 @@ private:
     void response_done();
     [[nodiscard]] std::size_t wanted_bytes() const;
 
+    [[nodiscard]] UpstreamPool::Want first_want() const;
     void acquire(UpstreamPool::Want want);
     [[nodiscard]] bool can_be_sent_twice() const;
     void write_forward_head();
@@ -117,6 +149,14 @@ private:
     http::HeadScanner response_scanner_;
     http::BodyDecoder response_body_;
     BodyOut body_out_ = BodyOut::none;
+    Stage stage_ = Stage::plain;
+    std::shared_ptr<Durable> durable_;
+    std::shared_ptr<LedgerCall> call_;  // not answered yet
+    bool collected_ = false;            // the request's body is in `body_`
+    std::string body_;
+    std::string kept_;                  // of the answer's body
+    bool sent_any_ = false;             // the upstream may have seen something of the request
+    bool answer_started_ = false;       // its head is in the client's buffer
     std::string replay_;  // what the stale connection did not take
     std::string detail_;
 

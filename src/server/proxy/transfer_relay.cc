@@ -16,6 +16,9 @@ constexpr std::string_view continue_head = "HTTP/1.1 100 Continue\r\n\r\n";
 
 void Transfer::advance() {
     bool moved_ever = false;
+    if (stage_ == Stage::collecting) {
+        collect_body();
+    }
     while (!over() && upstream_ != nullptr) {
         if (upstream_->state() == UpstreamConnection::State::failed) {
             upstream_failed();
@@ -55,6 +58,9 @@ bool Transfer::room_for_client() const {
 }
 
 bool Transfer::wants_request_body() const {
+    if (stage_ == Stage::collecting) {
+        return !over() && !request_body_.done();
+    }
     return !over() && !request_body_.done() && upstream_ != nullptr &&
            upstream_->state() == UpstreamConnection::State::ready &&
            upstream_->out().size() < worker_.options().stream_buffer_bytes;
@@ -91,6 +97,13 @@ void Transfer::write_forward_head() {
 }
 
 bool Transfer::move_request_body() {
+    if (collected_) {
+        const bool send = !request_sent_;
+        if (send) {
+            send_collected_body();
+        }
+        return send;
+    }
     bool moved = false;
     while (!over() && !request_sent_ &&
            upstream_->out().size() < worker_.options().stream_buffer_bytes &&
@@ -100,11 +113,15 @@ bool Transfer::move_request_body() {
     return moved;
 }
 
+void Transfer::send_continue() {
+    continued_ = true;
+    client_->out().append(continue_head);
+}
+
 bool Transfer::take_request_piece() {
     net::Buffer& in = client_->in();
     if (in.empty() && head_.expects_continue && !continued_ && !request_body_.done()) {
-        continued_ = true;
-        client_->out().append(continue_head);
+        send_continue();
     }
     const http::BodyDecoder::Step step = request_body_.next(in.data());
     if (step.state == http::BodyDecoder::State::error) {
@@ -144,13 +161,14 @@ std::size_t Transfer::wanted_bytes() const {
 
 bool Transfer::move_response() {
     bool moved = false;
-    while (!over() && upstream_ != nullptr && room_for_client()) {
+    while (!over() && upstream_ != nullptr && room_for_client() && stage_ != Stage::settling) {
         if (!(response_head_done_ ? take_response_piece() : read_response_head())) {
             break;
         }
         moved = true;
     }
     if (!moved && !over() && upstream_ != nullptr && upstream_->ended() && room_for_client() &&
+        stage_ != Stage::settling &&
         upstream_->state() != UpstreamConnection::State::failed) {
         upstream_ended();
         return true;
@@ -216,6 +234,19 @@ void Transfer::take_final_head() {
             body_out_ = head_.minor_version == 1 ? BodyOut::chunked : BodyOut::until_close;
             break;
     }
+    response_head_done_ = true;
+    if (keeps_answer()) {
+        return;
+    }
+    start_answer();
+    if (response_body_.done()) {
+        response_done();
+    }
+}
+
+void Transfer::start_answer() {
+    answer_started_ = true;
+    status_ = response_.status;
     keep_alive_ = client_stays() && body_out_ != BodyOut::until_close;
     write_response_head(client_->out(), {.engine = worker_.engine(),
                                          .exchange = exchange_,
@@ -224,18 +255,24 @@ void Transfer::take_final_head() {
                                          .keep_alive = keep_alive_,
                                          .client_minor_version = head_.minor_version,
                                          .date = worker_.date()});
-    response_head_done_ = true;
-    if (response_body_.done()) {
-        response_done();
-    }
 }
 
 bool Transfer::take_response_piece() {
     net::Buffer& in = upstream_->in();
     const http::BodyDecoder::Step step = response_body_.next(in.data());
     if (step.state == http::BodyDecoder::State::error) {
-        abort(Ending::Kind::lost, std::string("upstream: ") + response_body_.reason());
+        fail_upstream(std::string("upstream: ") + response_body_.reason());
         return true;
+    }
+    if (stage_ == Stage::keeping) {
+        keep_piece(step.content);
+        in.consume(step.used);
+        if (response_body_.done()) {
+            settle_answer(true);
+        } else if (kept_.size() > durable_->max_answer()) {
+            settle_answer(false);
+        }
+        return step.used > 0 || over();
     }
     if (!step.content.empty()) {
         if (body_out_ == BodyOut::chunked) {
@@ -258,9 +295,13 @@ void Transfer::upstream_ended() {
         }
         fail_upstream("the upstream closed without a whole answer");
     } else if (response_body_.end_of_input()) {
-        response_done();
+        if (stage_ == Stage::keeping) {
+            settle_answer(true);
+        } else {
+            response_done();
+        }
     } else {
-        abort(Ending::Kind::lost, "the upstream broke off in the middle of its answer");
+        fail_upstream("the upstream broke off in the middle of its answer");
     }
 }
 

@@ -26,11 +26,13 @@ Worker::Worker(const GatewayCore& core, unsigned index, std::function<void()> on
     : core_(core),
       on_drained_(std::move(on_drained)),
       loop_(core.clock),
+      mailbox_(std::make_shared<LoopMailbox>(loop_)),
       upstream_(loop_, blocks_, core.options.upstream, *core.addresses,
                 core.upstream_tls ? &*core.upstream_tls : nullptr),
       ids_(core.options.request_id_seed, index) {}
 
 Worker::~Worker() {
+    mailbox_->close();
     cut();
 }
 

@@ -18,6 +18,7 @@
 #include "server/http/date.h"
 #include "server/net/address.h"
 #include "server/net/tls.h"
+#include "server/proxy/ledger_call.h"
 #include "server/proxy/request_id.h"
 #include "server/proxy/upstream_pool.h"
 
@@ -64,6 +65,7 @@ public:
     [[nodiscard]] bool draining() const { return draining_; }
     [[nodiscard]] std::string_view date() { return dates_.text(loop_.now().wall); }
     void write_request_id(std::array<char, 32>& id) { ids_.write(id); }
+    [[nodiscard]] const std::shared_ptr<LoopMailbox>& mailbox() const { return mailbox_; }
 
     std::unique_ptr<Transfer> take_transfer();
     void give_back(std::unique_ptr<Transfer> transfer);
@@ -80,6 +82,7 @@ private:
     std::function<void()> on_drained_;
     net::BlockPool blocks_;  // outlives every buffer, also those the loop still holds
     net::Loop loop_;
+    std::shared_ptr<LoopMailbox> mailbox_;
     UpstreamPool upstream_;
     RequestIds ids_;
     http::DateCache dates_;

@@ -93,7 +93,9 @@ ReloadResult Reloader::attempt() {
         return result;
     }
     read_last_ = *config;
-    const auto rules = load_rule_files({.policy = config->policy, .directory = config->directory},
+    const auto rules = load_rule_files({.policy = config->policy,
+                                        .directory = config->directory,
+                                        .ledger = !started_with_.ledger.empty()},
                                        parts_.environment, result.problems);
     if (!rules.has_value()) {
         return result;

@@ -24,6 +24,7 @@ struct LoadedRules {
 struct RuleFiles {
     std::string policy;
     std::string directory;  // empty: none; nobody has a credential then
+    bool ledger = false;    // there is one: the policy may have rules that need it
 };
 
 [[nodiscard]] std::optional<LoadedRules> load_rule_files(const RuleFiles& files,
