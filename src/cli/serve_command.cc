@@ -43,13 +43,16 @@ int serve_until_stopped(Server& server, Log& log) {
     }
 }
 
-int run_serve(const std::string& file) {
+int run_serve(const std::string& file, const std::string& ledger) {
     Signals::block();
     Problems problems;
-    const auto config = ServeConfig::load(file, process_environment, problems);
+    auto config = ServeConfig::load(file, process_environment, problems);
     print_problems(problems);
     if (!config.has_value()) {
         return 1;
+    }
+    if (!ledger.empty()) {
+        config->ledger = ledger;
     }
     const SystemClock clock;
     // Not destroyed: the thread that waits for a second signal may use it to the last moment.
@@ -76,7 +79,9 @@ void add_serve_command(CLI::App& app, int& exit_code) {
         app.add_subcommand("serve", "Serve a policy in front of an API, as a serve.yaml says");
     auto file = std::make_shared<std::string>();
     command->add_option("FILE", *file, "The serve.yaml (docs/operating.md)")->required();
-    command->callback([file, &exit_code] { exit_code = run_serve(*file); });
+    auto ledger = std::make_shared<std::string>();
+    command->add_option("--ledger", *ledger, "File of the durable ledger, instead of serve.yaml's");
+    command->callback([file, ledger, &exit_code] { exit_code = run_serve(*file, *ledger); });
 }
 
 }  // namespace ration
