@@ -7,8 +7,8 @@
 #include <utility>
 
 #include "base/text.h"
-#include "server/admin/admin_api.h"
 #include "ledger/runner.h"
+#include "server/admin/admin_api.h"
 #include "server/admin/admin_server.h"
 #include "server/config/address_text.h"
 #include "server/process/port_check.h"
@@ -93,8 +93,8 @@ private:
 };
 
 absl::Status ServerImpl::open() {
-    for (const auto step :
-         {&ServerImpl::open_counters, &ServerImpl::open_ledger, &ServerImpl::open_rules, &ServerImpl::open_listeners}) {
+    for (const auto step : {&ServerImpl::open_counters, &ServerImpl::open_ledger,
+                            &ServerImpl::open_rules, &ServerImpl::open_listeners}) {
         if (auto status = (this->*step)(); !status.ok()) {
             return status;
         }

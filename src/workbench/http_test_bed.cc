@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "base/text.h"
+#include "ledger/runner.h"
 #include "server/gateway.h"
 #include "workbench/exchange_report.h"
 #include "workbench/loopback_client.h"
@@ -32,8 +33,9 @@ class LastRequest final : public RequestObserver {
 public:
     void on_request(const RequestRecord& record) override {
         ServiceAnswer answer;
-        answer.outcome = record.outcome == RequestOutcome::admitted ? ServiceOutcome::admitted
-                                                                    : ServiceOutcome::refused;
+        answer.outcome = record.outcome == RequestOutcome::admitted   ? ServiceOutcome::admitted
+                         : record.outcome == RequestOutcome::replayed ? ServiceOutcome::replayed
+                                                                      : ServiceOutcome::refused;
         if (record.exchange != nullptr) {
             report_exchange(*record.exchange, answer);
         }
@@ -74,6 +76,12 @@ public:
         read_ = false;
     }
 
+    // A look that is not the gateway's.
+    [[nodiscard]] Now peek() const {
+        const std::lock_guard lock(mutex_);
+        return now_;
+    }
+
     // Returns when the clock was read since it was set; the gateway's loop does so every tick at
     // least.
     void wait_for_reading() const {
@@ -87,6 +95,16 @@ private:
     mutable std::condition_variable was_read_;
     mutable bool read_ = false;
     Now now_;
+};
+
+// The same time for the ledger's thread, whose reading says nothing about the gateway's loop.
+class QuietClock final : public Clock {
+public:
+    explicit QuietClock(const WatchedClock& clock) : clock_(clock) {}
+    [[nodiscard]] Now now() const override { return clock_.peek(); }
+
+private:
+    const WatchedClock& clock_;
 };
 
 class HttpTestBed final : public TestBed {
@@ -108,6 +126,7 @@ public:
     void run_out() override {}
 
 private:
+    [[nodiscard]] absl::Status open_ledger();
     void move_to(Mono at);
     void clock_moved();
     void finish(WireMessage message, ServiceAnswer& answer);
@@ -116,10 +135,13 @@ private:
     Rules rules_;
     SteppedClock stepped_;
     WatchedClock clock_;
+    QuietClock quiet_clock_{clock_};
     LastRequest last_;
     std::unique_ptr<ScriptedUpstream> upstream_;
     std::unique_ptr<SwitchableCounters> counters_;
     std::unique_ptr<Counters> local_;
+    std::unique_ptr<Ledger> ledger_;  // outlives restarts
+    std::unique_ptr<LedgerRunner> ledger_runner_;
     std::unique_ptr<Engine> engine_;
     std::unique_ptr<Gateway> gateway_;
     std::optional<LoopbackClient> client_;
@@ -140,6 +162,9 @@ absl::Status HttpTestBed::open() {
     }
     client_.reset();
     gateway_.reset();
+    if (absl::Status status = open_ledger(); !status.ok()) {
+        return status;
+    }
     engine_.reset();
     counters_ = std::make_unique<SwitchableCounters>(*std::move(shared));
     local_ = *std::move(local);
@@ -153,12 +178,28 @@ absl::Status HttpTestBed::open() {
     options.threads = 1;
     options.upstream.port = upstream_->port();
     options.request_id_seed = 1;
+    options.ledger = ledger_runner_.get();
     auto gateway = Gateway::start(options, *engine_, clock_, last_);
     if (!gateway.ok()) {
         return gateway.status();
     }
     gateway_ = *std::move(gateway);
     client_.emplace(gateway_->port(0));
+    return absl::OkStatus();
+}
+
+// At a restart the ledger stays, as a file would, and what ran is in doubt.
+absl::Status HttpTestBed::open_ledger() {
+    ledger_runner_.reset();
+    if (ledger_ == nullptr) {
+        auto ledger = open_sqlite_ledger({.path = ":memory:", .sync_point = {}});
+        if (!ledger.ok()) {
+            return ledger.status();
+        }
+        ledger_ = *std::move(ledger);
+    }
+    ledger_->disown();
+    ledger_runner_ = std::make_unique<LedgerRunner>(*ledger_, quiet_clock_);
     return absl::OkStatus();
 }
 

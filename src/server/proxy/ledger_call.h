@@ -1,9 +1,10 @@
 // One question to the ledger, from an event loop: asked on the loop's thread, answered there.
 //
-// The ledger's runner answers on its own thread; the call posts itself to the loop through a mailbox
-// that outlives the loop, so an answer that comes after the worker's end goes nowhere. A waiter that
-// leaves detaches; a reservation that then turns out to have been made is settled as not sent.
-// Thread rule: as stated at each member. Ownership: shared by the waiter, the runner and the mailbox.
+// The ledger's runner answers on its own thread; the call posts itself to the loop through a
+// mailbox that outlives the loop, so an answer that comes after the worker's end goes nowhere. A
+// waiter that leaves detaches; a reservation that then turns out to have been made is settled as
+// not sent. Thread rule: as stated at each member. Ownership: shared by the waiter, the runner and
+// the mailbox.
 #pragma once
 
 #include <functional>

@@ -154,10 +154,10 @@ private:
     std::shared_ptr<LedgerCall> call_;  // not answered yet
     bool collected_ = false;            // the request's body is in `body_`
     std::string body_;
-    std::string kept_;                  // of the answer's body
-    bool sent_any_ = false;             // the upstream may have seen something of the request
-    bool answer_started_ = false;       // its head is in the client's buffer
-    std::string replay_;  // what the stale connection did not take
+    std::string kept_;             // of the answer's body
+    bool sent_any_ = false;        // the upstream may have seen something of the request
+    bool answer_started_ = false;  // its head is in the client's buffer
+    std::string replay_;           // what the stale connection did not take
     std::string detail_;
 
     bool begun_ = false;

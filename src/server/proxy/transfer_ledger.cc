@@ -13,7 +13,9 @@ std::shared_ptr<LedgerCall> Transfer::new_call() const {
     return std::make_shared<LedgerCall>(*worker_.options().ledger, worker_.mailbox(), durable_);
 }
 
-bool Transfer::must_finish() const { return durable_ != nullptr && durable_->open() && !over(); }
+bool Transfer::must_finish() const {
+    return durable_ != nullptr && durable_->open() && !over();
+}
 
 bool Transfer::begin_ledger() {
     durable_ = exchange_.durable;
@@ -93,8 +95,8 @@ bool Transfer::ask_ledger() {
         fail(BuiltIn::ledger_unavailable, Ending::Kind::refused, "the ledger's queue is full");
         return false;
     }
-    worker_.loop().timers().arm(
-        wait_timer_, now + worker_.options().hold + worker_.options().ledger_timeout);
+    worker_.loop().timers().arm(wait_timer_,
+                                now + worker_.options().hold + worker_.options().ledger_timeout);
     return true;
 }
 
@@ -142,7 +144,9 @@ bool Transfer::keeps_answer() {
     return true;
 }
 
-void Transfer::keep_piece(std::string_view content) { kept_.append(content); }
+void Transfer::keep_piece(std::string_view content) {
+    kept_.append(content);
+}
 
 void Transfer::settle_answer(bool whole) {
     const bool written = response_.status >= 200 && response_.status < 300;

@@ -168,8 +168,7 @@ bool Transfer::move_response() {
         moved = true;
     }
     if (!moved && !over() && upstream_ != nullptr && upstream_->ended() && room_for_client() &&
-        stage_ != Stage::settling &&
-        upstream_->state() != UpstreamConnection::State::failed) {
+        stage_ != Stage::settling && upstream_->state() != UpstreamConnection::State::failed) {
         upstream_ended();
         return true;
     }
