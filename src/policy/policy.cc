@@ -18,6 +18,7 @@ void PolicyReader::read(const YamlNode& root) {
         read_cors(*cors);
     }
     read_answers(root);
+    refusal_used_.resize(policy_.refusals.size());
     if (const YamlNode* limits = root.find("limits")) {
         read_limits(*limits);
     }

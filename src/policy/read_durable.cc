@@ -164,7 +164,10 @@ void PolicyReader::read_ceiling(const YamlNode& node) {
 // AMOUNT per day in ZONE | AMOUNT per billing (period|quarter|year) [from ATTRIBUTE]
 void PolicyReader::read_ceiling_window(const YamlNode& node, CeilingRule& rule) {
     const auto text = reader_.text(node, "at_most");
-    const auto words = words_of(text.value_or(""));
+    if (!text.has_value()) {
+        return;
+    }
+    const auto words = words_of(*text);
     if (words.size() == 5 && words[1] == "per" && words[2] == "day" && words[3] == "in") {
         read_at_most(node, words[0], rule.at_most);
         read_zone(node, words[4], rule);
@@ -182,11 +185,9 @@ void PolicyReader::read_ceiling_window(const YamlNode& node, CeilingRule& rule) 
             return;
         }
     }
-    if (text.has_value()) {
-        reader_.error(node.at,
-                      "a ceiling reads like '15 per day in workspace.timezone' or "
-                      "'account.booking_volume per billing period'");
-    }
+    reader_.error(node.at,
+                  "a ceiling reads like '15 per day in workspace.timezone' or "
+                  "'account.booking_volume per billing period'");
 }
 
 void PolicyReader::read_zone(const YamlNode& node, std::string_view word, CeilingRule& rule) {
@@ -301,8 +302,8 @@ void PolicyReader::read_idempotency(const YamlNode& node) {
             reader_.word(*compare, "word for compare", compare_words).value_or(0));
     }
     if (const YamlNode* doubt = node.find("doubt")) {
-        rule.doubt = static_cast<DoubtRule>(
-            reader_.word(*doubt, "word for doubt", doubt_words).value_or(0));
+        rule.doubt =
+            static_cast<DoubtRule>(reader_.word(*doubt, "word for doubt", doubt_words).value_or(0));
     }
     read_kept_size(node.find("max_body"), rule.max_body);
     read_kept_size(node.find("max_answer"), rule.max_answer);

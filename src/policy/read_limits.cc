@@ -37,7 +37,6 @@ void PolicyReader::read_limits(const YamlNode& node) {
         reader_.error(node.at, cat("more than ", max_limits, " limits"));
         return;
     }
-    refusal_used_.resize(policy_.refusals.size());
     for (const YamlNode* item : node.items) {
         read_limit(*item);
     }
