@@ -9,6 +9,7 @@
 #include <fstream>
 #include <iterator>
 #include <nlohmann/json.hpp>
+#include <regex>
 #include <string>
 #include <vector>
 
@@ -153,8 +154,9 @@ private:
         if (keyword == "minItems") {
             return !value.is_array() || value.size() >= rule;
         }
-        if (keyword == "pattern") {  // the one in use is a prefix
-            return !value.is_string() || value.get<std::string>().starts_with("env.");
+        if (keyword == "pattern") {
+            return !value.is_string() ||
+                   std::regex_search(value.get<std::string>(), std::regex(rule.get<std::string>()));
         }
         const bool silent = keyword == "description" || keyword == "title" ||
                             keyword == "$schema" || keyword == "$defs" || keyword == "items" ||

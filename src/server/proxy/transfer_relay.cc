@@ -266,10 +266,10 @@ bool Transfer::take_response_piece() {
     if (stage_ == Stage::keeping) {
         keep_piece(step.content);
         in.consume(step.used);
-        if (response_body_.done()) {
-            settle_answer(true);
-        } else if (kept_.size() > durable_->max_answer()) {
+        if (kept_.size() > durable_->max_answer()) {
             settle_answer(false);
+        } else if (response_body_.done()) {
+            settle_answer(true);
         }
         return step.used > 0 || over();
     }
