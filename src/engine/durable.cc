@@ -240,29 +240,57 @@ Reserve Durable::reserve() const {
 
 // ---- the ledger's answer ----
 
-void judge(Exchange& exchange, Durable& durable, const LedgerReply& reply) {
-    const Reserved& reserved = reply.reserved;
-    // Refused by none of its limits: their declared numbers stay on ration's own answers.
-    const auto refused = [&](BuiltIn which) {
-        exchange.decision.rule = -1;
-        refuse(exchange, which);
-    };
-    if (!reply.status.ok()) {
-        return refused(BuiltIn::ledger_unavailable);
+namespace {
+
+// Refused by none of its limits: their declared numbers stay on ration's own answers.
+void refuse_beside_limits(Exchange& exchange, BuiltIn which) {
+    exchange.decision.rule = -1;
+    refuse(exchange, which);
+}
+
+}  // namespace
+
+void Durable::refuse_key(Exchange& exchange, BuiltIn which) {
+    refused_by_ = rule_->name;
+    refuse_beside_limits(exchange, which);
+}
+
+void Durable::refuse_count(Exchange& exchange, const DurableScope& rule, std::uint64_t limit) {
+    refused_by_ = rule.name;
+    limit_ = limit;
+    exchange.decision.kind = Decision::Kind::refuse;
+    exchange.decision.rule = -1;  // a refusal shows its own rule's numbers and nobody else's
+    exchange.decision.charge = -1;
+}
+
+// A ceiling or quota that is used up, or would be if what is in flight succeeds.
+void Durable::refuse_place(Exchange& exchange, const Reserved& reserved) {
+    level_ = reserved.level;
+    const bool quota = reserved.verdict == ReserveVerdict::quota_reached || reserved.quota;
+    if (reserved.verdict == ReserveVerdict::contended) {
+        refused_by_ =
+            quota ? quota_rules_[reserved.index]->name : ceiling_rules_[reserved.index]->name;
+        refuse_beside_limits(exchange, BuiltIn::contention);
+    } else if (quota) {
+        const QuotaRule& rule = *quota_rules_[reserved.index];
+        refuse_count(exchange, rule, quotas_[reserved.index].at_most);
+        exchange.decision.refusal = rule.refusal_for(exchange.kind);
+    } else {
+        const CeilingRule& rule = *ceiling_rules_[reserved.index];
+        const CeilingUse& use = ceilings_[reserved.index];
+        refuse_count(exchange, rule, use.at_most);
+        exchange.decision.refusal = rule.refusal;
+        if (use.at_most != 0) {  // no waiting helps against a ceiling of 0
+            exchange.decision.wait = use.window.end - exchange.arrived.wall;
+        }
     }
-    const auto keyed = [&](BuiltIn which) {
-        durable.refused_by_ = durable.rule_->name;
-        refused(which);
-    };
-    const auto counted = [&](const DurableScope& rule, std::uint16_t refusal, std::uint64_t limit) {
-        durable.refused_by_ = rule.name;
-        durable.limit_ = limit;
-        durable.level_ = reserved.level;
-        exchange.decision.kind = Decision::Kind::refuse;
-        exchange.decision.refusal = refusal;
-        exchange.decision.rule = -1;  // a refusal shows its own rule's numbers and nobody else's
-        exchange.decision.charge = -1;
-    };
+}
+
+void judge(Exchange& exchange, Durable& durable, const LedgerReply& reply) {
+    if (!reply.status.ok()) {
+        return refuse_beside_limits(exchange, BuiltIn::ledger_unavailable);
+    }
+    const Reserved& reserved = reply.reserved;
     switch (reserved.verdict) {
         case ReserveVerdict::started:
             durable.attempt_ = reserved.attempt;
@@ -275,35 +303,17 @@ void judge(Exchange& exchange, Durable& durable, const LedgerReply& reply) {
             exchange.decision.kind = Decision::Kind::replay;
             return;
         case ReserveVerdict::mismatch:
-            return keyed(BuiltIn::idempotency_mismatch);
+            return durable.refuse_key(exchange, BuiltIn::idempotency_mismatch);
         case ReserveVerdict::in_progress:
-            return keyed(BuiltIn::idempotency_in_progress);
+            return durable.refuse_key(exchange, BuiltIn::idempotency_in_progress);
         case ReserveVerdict::in_doubt:
-            return keyed(BuiltIn::idempotency_in_doubt);
+            return durable.refuse_key(exchange, BuiltIn::idempotency_in_doubt);
         case ReserveVerdict::not_kept:
-            return keyed(BuiltIn::idempotency_response_not_kept);
-        case ReserveVerdict::ceiling_reached: {
-            const CeilingRule& rule = *durable.ceiling_rules_[reserved.index];
-            const CeilingUse& use = durable.ceilings_[reserved.index];
-            counted(rule, rule.refusal, use.at_most);
-            if (use.at_most != 0) {
-                exchange.decision.wait = use.window.end - exchange.arrived.wall;
-            }
-            return;
-        }
-        case ReserveVerdict::quota_reached: {
-            const QuotaRule& rule = *durable.quota_rules_[reserved.index];
-            return counted(rule, rule.refusal_for(exchange.kind),
-                           durable.quotas_[reserved.index].at_most);
-        }
-        case ReserveVerdict::contended: {
-            const DurableScope& rule =
-                reserved.quota
-                    ? static_cast<const DurableScope&>(*durable.quota_rules_[reserved.index])
-                    : *durable.ceiling_rules_[reserved.index];
-            durable.refused_by_ = rule.name;
-            return refused(BuiltIn::contention);
-        }
+            return durable.refuse_key(exchange, BuiltIn::idempotency_response_not_kept);
+        case ReserveVerdict::ceiling_reached:
+        case ReserveVerdict::quota_reached:
+        case ReserveVerdict::contended:
+            return durable.refuse_place(exchange, reserved);
     }
 }
 

@@ -83,6 +83,9 @@ private:
         bool up = true;
     };
 
+    void refuse_key(Exchange& exchange, BuiltIn which);
+    void refuse_count(Exchange& exchange, const DurableScope& rule, std::uint64_t limit);
+    void refuse_place(Exchange& exchange, const Reserved& reserved);
     void find_rule(const Exchange& exchange);
     void add_ceilings(const Exchange& exchange);
     void add_quotas(const Exchange& exchange);

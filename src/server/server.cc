@@ -57,6 +57,7 @@ public:
 
 private:
     [[nodiscard]] absl::Status open_counters();
+    [[nodiscard]] absl::Status check_ports() const;
     [[nodiscard]] absl::Status open_ledger();
     [[nodiscard]] absl::Status open_rules();
     [[nodiscard]] absl::Status open_listeners();
@@ -93,6 +94,9 @@ private:
 };
 
 absl::Status ServerImpl::open() {
+    if (absl::Status status = check_ports(); !status.ok()) {
+        return status;
+    }
     for (const auto step : {&ServerImpl::open_counters, &ServerImpl::open_ledger,
                             &ServerImpl::open_rules, &ServerImpl::open_listeners}) {
         if (auto status = (this->*step)(); !status.ok()) {
@@ -160,7 +164,8 @@ absl::Status ServerImpl::open_rules() {
     return absl::OkStatus();
 }
 
-absl::Status ServerImpl::open_listeners() {
+// Before anything is opened: whoever started it twice is told so by the port.
+absl::Status ServerImpl::check_ports() const {
     for (const ListenerOptions& listener : config_.gateway.listeners) {
         if (auto status = check_port_free(listener.address, listener.port); !status.ok()) {
             return status;
@@ -172,6 +177,10 @@ absl::Status ServerImpl::open_listeners() {
             return status;
         }
     }
+    return absl::OkStatus();
+}
+
+absl::Status ServerImpl::open_listeners() {
     GatewayOptions options = config_.gateway;
     options.ledger = ledger_runner_.get();
     auto gateway = Gateway::start(options, *engine_, parts_.clock, *observers_);

@@ -12,7 +12,7 @@ namespace {
 
 ProcessFacts some_facts() {
     ProcessFacts facts;
-    facts.totals.requests = {5, 4, 3, 2, 1};
+    facts.totals.requests = {5, 4, 6, 3, 2, 1};
     facts.totals.statuses = {1, 0, 5, 0, 9, 0};
     facts.totals.rules = {{.rule = "caller budget", .events = {7, 3, 2, 1, 0, 4}},
                           {.rule = "odd \"name\"\\ \n", .events = {1, 0, 0, 0, 0, 0}}};
