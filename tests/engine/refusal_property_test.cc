@@ -182,16 +182,17 @@ RC_GTEST_PROP(Refusal, TellsTheTrueWaitAndLeavesNoTrace, ()) {
     }
 }
 
-RC_GTEST_PROP(Settlement, HappensOnceWhateverTheEnding, ()) {
-    World world(R"(
+constexpr std::string_view settled_policy = R"(
 policy: p
 routes: {all: ANY /**}
 limits:
   - {name: in flight, per: [address], concurrency: 4}
   - {name: units, per: [address], fixed_window: 1000 per 365 days, cost: {units: 5, settle: {header: X-Cost}}}
   - {name: shadow slots, per: [address], concurrency: 2, shadow: true}
-)",
-                "");
+)";
+
+RC_GTEST_PROP(Settlement, HappensOnceWhateverTheEnding, ()) {
+    World world(settled_policy, "");
     std::vector<std::unique_ptr<Flight>> flights;
     std::uint64_t owed = 0;
     int in_flight = 0;
