@@ -66,8 +66,8 @@ public:
     LedgerRunner(const LedgerRunner&) = delete;
     LedgerRunner& operator=(const LedgerRunner&) = delete;
 
-    // False when the queue is full or the runner is stopping: `done` will not be called. What settles
-    // an attempt is queued however full it is: there is at most one for each attempt.
+    // False when the queue is full or the runner is stopping: `done` will not be called. What
+    // settles an attempt is queued however full it is: there is at most one for each attempt.
     [[nodiscard]] bool submit(std::shared_ptr<LedgerJob> job);
 
     [[nodiscard]] std::size_t queued() const;

@@ -24,7 +24,7 @@ inline constexpr std::size_t max_places_per_kind = 16;
 inline constexpr std::size_t max_bound_entities = 16;
 inline constexpr std::size_t max_refusal_headers = 32;
 inline constexpr std::uint64_t max_cost = max_amount;
-inline constexpr Nanos min_keep = std::chrono::minutes(1);   // of idempotency results
+inline constexpr Nanos min_keep = std::chrono::minutes(1);  // of idempotency results
 inline constexpr Nanos max_keep = std::chrono::hours(24 * 90);
 
 class PolicyReader {

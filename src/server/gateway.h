@@ -69,9 +69,9 @@ struct GatewayOptions {
     // Keeps ceilings, quotas and idempotency; null: none (a policy that needs it is answered 503).
     LedgerRunner* ledger = nullptr;
     Nanos ledger_timeout = std::chrono::seconds(2);  // a slower reservation is a failed one
-    Nanos hold = default_hold;  // how long a contended write waits for a place
-    std::string server_name = "ration";               // Server header of own answers; empty: none
-    std::uint64_t request_id_seed = 0;                // 0: from the system; else repeatable ids
+    Nanos hold = default_hold;                       // how long a contended write waits for a place
+    std::string server_name = "ration";              // Server header of own answers; empty: none
+    std::uint64_t request_id_seed = 0;               // 0: from the system; else repeatable ids
 };
 
 // Numbers that only the gateway knows.

@@ -27,9 +27,10 @@ std::optional<LoadedRules> load_rule_files(const RuleFiles& files, Policy::Envir
         rules.policy = Policy::parse(files.policy, text, environment, problems);
     }
     if (rules.policy != nullptr && rules.policy->needs_ledger() && !files.ledger) {
-        problems.error(files.policy, {},
-                       "ceilings, quotas and idempotency need a ledger: name its file in serve.yaml "
-                       "(ledger: data/ledger.db)");
+        problems.error(
+            files.policy, {},
+            "ceilings, quotas and idempotency need a ledger: name its file in serve.yaml "
+            "(ledger: data/ledger.db)");
     }
     if (files.directory.empty()) {
         rules.directory = std::make_shared<const Directory>();
