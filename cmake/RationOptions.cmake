@@ -14,9 +14,9 @@ set(CMAKE_VERIFY_INTERFACE_HEADER_SETS ${PROJECT_IS_TOP_LEVEL})
 
 find_program(RATION_CCACHE ccache)
 if(RATION_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
-    # One cache for all build folders: neither the folder's name nor the time of a precompiled
+    # One cache for all build folders and checkouts: neither their names nor the time of a precompiled
     # header makes a different object.
     set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env
-        CCACHE_NOHASHDIR=1
+        CCACHE_NOHASHDIR=1 CCACHE_BASEDIR=${PROJECT_SOURCE_DIR}
         CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime ${RATION_CCACHE})
 endif()
