@@ -100,21 +100,36 @@ class Proxy:
 
     def measure(self, seconds, connections):
         before = cpu_seconds(self.process.pid)
-        requests, rps = load(self.port, seconds, connections)
+        requests, rps = load(self, seconds, connections)
         self.us.append((cpu_seconds(self.process.pid) - before) / requests * 1e6)
         self.rps.append(rps)
 
 
-def load(port, seconds, connections):
+class Disturbed(Exception):
+    """The machine stood still: wrk gave up waiting. The round is measured again."""
+
+
+def load(proxy, seconds, connections):
     done = subprocess.run(
         ["taskset", "-c", str(CORE_LOAD), "wrk", "-t1", f"-c{connections}", f"-d{seconds}s",
-         "-H", f"Authorization: Bearer {KEY}", f"http://127.0.0.1:{port}{PATH}"],
+         "-H", f"Authorization: Bearer {KEY}", f"http://127.0.0.1:{proxy.port}{PATH}"],
         check=True, stdout=subprocess.PIPE, text=True).stdout
-    bad = re.search(r"Non-2xx or 3xx responses: (\d+)", done)
-    broken = re.search(r"Socket errors: .*", done)
-    if bad or broken:
-        sys.exit(f"port {port}: {(bad or broken).group(0)}: not what is to be measured")
-    return int(re.search(r"(\d+) requests in", done).group(1)), float(re.search(r"Requests/sec:\s+([\d.]+)", done).group(1))
+    bad = re.search(r"Non-2xx or 3xx responses: \d+", done)
+    if bad:
+        sys.exit(f"{proxy.name}: {bad.group(0)}: not what is to be measured")
+    if broken := re.search(r"Socket errors: .*", done):
+        raise Disturbed(f"{proxy.name}: {broken.group(0)}")
+    return (int(re.search(r"(\d+) requests in", done).group(1)),
+            float(re.search(r"Requests/sec:\s+([\d.]+)", done).group(1)))
+
+
+def persistently(action, attempts=5):
+    for attempt in range(attempts):
+        try:
+            return action()
+        except Disturbed as disturbed:
+            print(f"again: {disturbed}", file=sys.stderr)
+    sys.exit("the machine is too busy to measure anything")
 
 
 def proxies(ration, folder, upstream):
@@ -144,10 +159,10 @@ def run(arguments, folder, started):
     for proxy in chosen:
         proxy.start()
         started.append(proxy.process)
-        load(proxy.port, 1, arguments.connections)
+        persistently(lambda proxy=proxy: load(proxy, 1, arguments.connections))
     for number in range(arguments.rounds):
         for proxy in chosen if number % 2 == 0 else reversed(chosen):
-            proxy.measure(arguments.seconds, arguments.connections)
+            persistently(lambda proxy=proxy: proxy.measure(arguments.seconds, arguments.connections))
             print(f"round {number + 1}: {proxy.name:8} {proxy.us[-1]:6.2f} us/request {proxy.rps[-1]:8.0f}/s",
                   file=sys.stderr, flush=True)
     return chosen
