@@ -8,8 +8,8 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <map>
 #include <nlohmann/json.hpp>
-#include <regex>
 #include <string>
 #include <vector>
 
@@ -155,8 +155,7 @@ private:
             return !value.is_array() || value.size() >= rule;
         }
         if (keyword == "pattern") {
-            return !value.is_string() ||
-                   std::regex_search(value.get<std::string>(), std::regex(rule.get<std::string>()));
+            return !value.is_string() || has_prefix_of(rule.get<std::string>(), value);
         }
         const bool silent = keyword == "description" || keyword == "title" ||
                             keyword == "$schema" || keyword == "$defs" || keyword == "items" ||
@@ -164,6 +163,17 @@ private:
                             keyword == "required" || keyword == "propertyNames";
         EXPECT_TRUE(silent) << "the schema uses " << keyword;
         return silent;
+    }
+
+    // The patterns in use say how a text begins.
+    static bool has_prefix_of(const std::string& pattern, const std::string& text) {
+        static const std::map<std::string, std::vector<std::string>> beginnings = {
+            {R"(^env\.)", {"env."}}, {R"(^(body|path)\.)", {"body.", "path."}}};
+        const auto known = beginnings.find(pattern);
+        EXPECT_NE(known, beginnings.end()) << "the schema uses the pattern " << pattern;
+        return known != beginnings.end() &&
+               std::any_of(known->second.begin(), known->second.end(),
+                           [&](const std::string& begin) { return text.starts_with(begin); });
     }
 
     Json root_;
