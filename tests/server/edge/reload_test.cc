@@ -25,12 +25,11 @@ TEST_F(ReloadTest, UseIsKeptAndNewNumbersHoldAtOnce) {
     start();
     EXPECT_EQ(pings(12), 10);
     folder_.write("policy.yaml", policy_with("20/hour"));
-    const ReloadResult result = server_->reload(ReloadCause::signal);
-    EXPECT_TRUE(result.ok);
-    EXPECT_TRUE(result.changed);
+    // The watch on the files may have been quicker; what counts is what is in force afterwards.
+    EXPECT_TRUE(server_->reload(ReloadCause::signal).ok);
     EXPECT_EQ(pings(12), 10);  // twenty less the ten already used
     folder_.write("policy.yaml", policy_with("5/hour"));
-    EXPECT_TRUE(server_->reload(ReloadCause::signal).changed);
+    EXPECT_TRUE(server_->reload(ReloadCause::signal).ok);
     EXPECT_EQ(pings(3), 0);
     EXPECT_EQ(pings(7, "198.51.100.2"), 5);
 }

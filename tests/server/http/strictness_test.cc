@@ -74,8 +74,8 @@ const std::vector<Probe>& probes() {
         {"line feed before the end", "GET / HTTP/1.1\r\nHost: a\r\n\n"},
         {"bare carriage return", "GET / HTTP/1.1\r\nHost: a\r\nX: b\rY: c\r\n\r\n"},
         {"doubled carriage return", "GET / HTTP/1.1\r\nHost: a\r\r\n\r\n"},
-        {"NUL in a value", std::string("GET / HTTP/1.1\r\nHost: a\r\nX: a\0b\r\n\r\n", 40)},
-        {"NUL in a name", std::string("GET / HTTP/1.1\r\nHost: a\r\nX\0: b\r\n\r\n", 39)},
+        {"NUL in a value", std::string("GET / HTTP/1.1\r\nHost: a\r\nX: a\0b\r\n\r\n", 35)},
+        {"NUL in a name", std::string("GET / HTTP/1.1\r\nHost: a\r\nX\0: b\r\n\r\n", 34)},
         {"control in a value",
          "GET / HTTP/1.1\r\nHost: a\r\nX: a\x01"
          "b\r\n\r\n"},
@@ -122,7 +122,7 @@ const std::vector<Probe>& probes() {
         {"blank after a size", chunked("5 \r\nhello\r\n0\r\n\r\n")},
         {"no size", chunked("\r\nhello\r\n0\r\n\r\n")},
         {"no number", chunked("g\r\nhello\r\n0\r\n\r\n")},
-        {"NUL in an extension", chunked(std::string("5;a\0b\r\nhello\r\n0\r\n\r\n", 21))},
+        {"NUL in an extension", chunked(std::string("5;a\0b\r\nhello\r\n0\r\n\r\n", 19))},
         {"word after a size", chunked("5 x\r\nhello\r\n0\r\n\r\n")},
         {"endless size line", chunked("5;" + std::string(2000, 'a'))},
     };
