@@ -48,6 +48,23 @@ void append_ascii(std::string& out, char c) {
     }
 }
 
+constexpr auto plain_bytes = [] {
+    std::array<bool, 256> table{};
+    for (std::size_t c = 0x20; c < 0x7f; ++c) {
+        table[c] = c != '"' && c != '\\';
+    }
+    return table;
+}();
+
+// How many bytes at the start of `text` stand for themselves in a JSON string.
+std::size_t plain_length(std::string_view text) {
+    std::size_t length = 0;
+    while (length < text.size() && plain_bytes[static_cast<unsigned char>(text[length])]) {
+        ++length;
+    }
+    return length;
+}
+
 // `digits` decimal places, at least; zero-padded.
 void append_padded(std::string& out, std::uint64_t value, int digits) {
     std::array<char, 20> text{};
@@ -63,6 +80,13 @@ void append_json_string(std::string& out, std::string_view text, std::size_t mos
     out += '"';
     std::size_t i = 0;
     while (i < text.size() && i < most) {
+        // Nearly all text is a run of plain characters, and that is one copy.
+        const std::size_t plain = plain_length(text.substr(i, most - i));
+        out.append(text, i, plain);
+        i += plain;
+        if (i >= text.size() || i >= most) {
+            break;
+        }
         if (static_cast<unsigned char>(text[i]) < 0x80U) {
             append_ascii(out, text[i++]);
             continue;

@@ -30,14 +30,24 @@ constexpr std::array<std::pair<std::string_view, FieldId>, 16> known_fields = {{
 }};
 
 constexpr std::size_t longest_known = 20;
+constexpr std::size_t most_of_a_length = 2;
+constexpr std::uint8_t no_field = 0xff;
 
-// The first entry of `known_fields` for each length; most names are ruled out by length alone.
-constexpr auto known_lengths = [] {
-    std::array<bool, longest_known> lengths{};
-    for (const auto& [name, id] : known_fields) {
-        lengths[name.size()] = true;
+// Which of `known_fields` have each length: one or two are left to compare, mostly none.
+constexpr auto fields_by_length = [] {
+    std::array<std::array<std::uint8_t, most_of_a_length>, longest_known> table{};
+    for (auto& row : table) {
+        row.fill(no_field);
     }
-    return lengths;
+    for (std::size_t i = 0; i < known_fields.size(); ++i) {
+        auto& row = table[known_fields[i].first.size()];
+        std::size_t place = 0;
+        while (row.at(place) != no_field) {  // a third field of one length would not compile
+            ++place;
+        }
+        row[place] = static_cast<std::uint8_t>(i);
+    }
+    return table;
 }();
 
 constexpr char lower(char c) {
@@ -103,13 +113,15 @@ bool is_port(std::string_view text) {
 }  // namespace
 
 FieldId field_id(std::string_view name) {
-    if (name.size() >= longest_known || !known_lengths[name.size()]) {
+    if (name.size() >= longest_known) {
         return FieldId::other;
     }
-    const char first = lower(name.front());
-    for (const auto& [known, id] : known_fields) {
-        if (known.size() == name.size() && known.front() == first &&
-            equal_ignoring_case(known, name)) {
+    for (const std::uint8_t index : fields_by_length[name.size()]) {
+        if (index == no_field) {
+            break;
+        }
+        const auto& [known, id] = known_fields[index];
+        if (known.front() == lower(name.front()) && equal_ignoring_case(known, name)) {
             return id;
         }
     }

@@ -2,6 +2,7 @@
 
 #include <bit>
 #include <cstddef>
+#include <cstring>
 #include <random>
 
 namespace ration {
@@ -15,6 +16,18 @@ std::uint64_t spread(std::uint64_t& seed) {
     z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ULL;
     z = (z ^ (z >> 27)) * 0x94d049bb133111ebULL;
     return z ^ (z >> 31);
+}
+
+// The eight hexadecimal digits of a number, one per byte, all at once: each nibble gets a byte of
+// its own, and those above 9 move on to the letters.
+std::uint64_t hex_digits(std::uint32_t number) {
+    constexpr std::uint64_t ones = 0x0101010101010101ULL;
+    std::uint64_t spaced = number;
+    spaced = (spaced | (spaced << 16)) & 0x0000ffff0000ffffULL;
+    spaced = (spaced | (spaced << 8)) & 0x00ff00ff00ff00ffULL;
+    spaced = (spaced | (spaced << 4)) & 0x0f0f0f0f0f0f0f0fULL;
+    const std::uint64_t above_nine = ((spaced + 6 * ones) >> 4) & ones;
+    return spaced + '0' * ones + above_nine * ('a' - '0' - 10);
 }
 
 }  // namespace
@@ -47,14 +60,12 @@ std::uint64_t RequestIds::next() {
 }
 
 void RequestIds::write(std::array<char, 32>& id) {
-    static constexpr char digits[] = "0123456789abcdef";
-    std::size_t at = 0;
-    for (int word = 0; word < 2; ++word) {
-        std::uint64_t bits = next();
-        for (int i = 0; i < 16; ++i) {
-            id[at++] = digits[bits & 15];
-            bits >>= 4;
-        }
+    for (std::size_t at = 0; at < id.size(); at += 16) {
+        const std::uint64_t bits = next();
+        const std::uint64_t high = hex_digits(static_cast<std::uint32_t>(bits >> 32));
+        const std::uint64_t low = hex_digits(static_cast<std::uint32_t>(bits));
+        std::memcpy(id.data() + at, &high, 8);
+        std::memcpy(id.data() + at + 8, &low, 8);
     }
 }
 

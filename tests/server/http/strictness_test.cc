@@ -10,6 +10,8 @@
 namespace ration::testing {
 namespace {
 
+using namespace std::string_literals;
+
 struct Probe {
     std::string what;
     std::string bytes;
@@ -74,8 +76,8 @@ const std::vector<Probe>& probes() {
         {"line feed before the end", "GET / HTTP/1.1\r\nHost: a\r\n\n"},
         {"bare carriage return", "GET / HTTP/1.1\r\nHost: a\r\nX: b\rY: c\r\n\r\n"},
         {"doubled carriage return", "GET / HTTP/1.1\r\nHost: a\r\r\n\r\n"},
-        {"NUL in a value", std::string("GET / HTTP/1.1\r\nHost: a\r\nX: a\0b\r\n\r\n", 35)},
-        {"NUL in a name", std::string("GET / HTTP/1.1\r\nHost: a\r\nX\0: b\r\n\r\n", 34)},
+        {"NUL in a value", "GET / HTTP/1.1\r\nHost: a\r\nX: a\0b\r\n\r\n"s},
+        {"NUL in a name", "GET / HTTP/1.1\r\nHost: a\r\nX\0: b\r\n\r\n"s},
         {"control in a value",
          "GET / HTTP/1.1\r\nHost: a\r\nX: a\x01"
          "b\r\n\r\n"},
@@ -122,7 +124,7 @@ const std::vector<Probe>& probes() {
         {"blank after a size", chunked("5 \r\nhello\r\n0\r\n\r\n")},
         {"no size", chunked("\r\nhello\r\n0\r\n\r\n")},
         {"no number", chunked("g\r\nhello\r\n0\r\n\r\n")},
-        {"NUL in an extension", chunked(std::string("5;a\0b\r\nhello\r\n0\r\n\r\n", 19))},
+        {"NUL in an extension", chunked("5;a\0b\r\nhello\r\n0\r\n\r\n"s)},
         {"word after a size", chunked("5 x\r\nhello\r\n0\r\n\r\n")},
         {"endless size line", chunked("5;" + std::string(2000, 'a'))},
     };
