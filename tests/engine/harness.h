@@ -11,6 +11,7 @@
 // gives each thread an Exchange of its own.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <deque>
 #include <map>
@@ -59,9 +60,9 @@ class FaultyCounters final : public Counters {
 public:
     explicit FaultyCounters(Counters& behind) : behind_(behind) {}
 
-    bool down = false;
-    bool nonsense = false;  // answers that contradict themselves
-    std::uint64_t calls = 0;
+    std::atomic<bool> down{false};
+    std::atomic<bool> nonsense{false};  // answers that contradict themselves
+    std::atomic<std::uint64_t> calls{0};
 
     void apply(std::span<const Transaction> transactions, Now now,
                std::span<Outcome> outcomes) override;

@@ -43,7 +43,7 @@ TEST(Shadow, ARequestWithShadowLimitsOnlyIsAdmitted) {
 class StoreDown : public ::testing::TestWithParam<bool> {  // parameter: silent or talking nonsense
 protected:
     void fail(World& world, bool failing) {
-        (GetParam() ? world.faults().nonsense : world.faults().down) = failing;
+        (GetParam() ? world.faults().nonsense : world.faults().down).store(failing);
     }
 };
 

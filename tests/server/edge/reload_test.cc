@@ -127,7 +127,9 @@ TEST_F(ReloadTest, ByTheAdminListener) {
     folder_.write("policy.yaml", raised);
     const HttpReply good = admin("/v1/reload", "POST");
     EXPECT_EQ(good.status, 200);
-    EXPECT_EQ(json::parse(good.body)["changed"], true);
+    // The look for changed files may have come first; either way they are taken once.
+    EXPECT_TRUE(json::parse(good.body)["changed"].is_boolean());
+    EXPECT_EQ(log_.count("new rules are in force"), 1);
     const json policy = json::parse(admin("/v1/policy").body);
     EXPECT_EQ(policy["digest"], text_digest(raised));
     EXPECT_NE(policy["limits"][0]["numbers"]["default"].get<std::string>().find("20/h"),

@@ -46,6 +46,7 @@ private:
 class WholeServer : public testing::ServerTest {
 protected:
     WholeServer() { counters_ = &switchable_; }
+    ~WholeServer() override { server_.reset(); }  // it uses the counters until then
     Switchable switchable_;
 };
 

@@ -3,6 +3,7 @@
 #include <openssl/ssl.h>
 #include <unistd.h>
 
+#include <csignal>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
@@ -50,6 +51,9 @@ const Certificates& certificates() {
     static const Certificates made;
     return made;
 }
+
+// OpenSSL writes without MSG_NOSIGNAL; a peer that hung up must be an error here, not the end.
+[[maybe_unused]] const auto sigpipe_before = std::signal(SIGPIPE, SIG_IGN);
 
 class TlsTransport final : public Transport {
 public:
