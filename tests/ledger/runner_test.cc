@@ -7,6 +7,7 @@
 
 #include "base/manual_clock.h"
 #include "ledger/ledger_world.h"
+#include "ledger/ledger_wrapper.h"
 
 namespace ration {
 namespace {
@@ -36,36 +37,20 @@ std::shared_ptr<WaitingJob> settling(AttemptId attempt, SettleKind kind) {
 }
 
 // Lets a test stop the ledger inside a commit.
-class GatedLedger final : public Ledger {
+class GatedLedger final : public LedgerWrapper {
 public:
-    explicit GatedLedger(Ledger& inner) : inner_(inner) {}
+    using LedgerWrapper::LedgerWrapper;
     void apply(std::span<const LedgerRequest> requests, Wall now,
                std::span<LedgerReply> replies) override {
         entered.release();
         go.acquire();
         largest_batch = std::max(largest_batch, requests.size());
-        inner_.apply(requests, now, replies);
+        LedgerWrapper::apply(requests, now, replies);
     }
-    void disown() override { inner_.disown(); }
-    absl::Status sweep(Wall now, std::size_t budget) override { return inner_.sweep(now, budget); }
-    [[nodiscard]] LedgerStats stats() const override { return inner_.stats(); }
-    absl::StatusOr<std::uint64_t> level(const CeilingUse& use) override {
-        return inner_.level(use);
-    }
-    absl::StatusOr<std::vector<std::string>> members(std::string_view key, std::size_t n) override {
-        return inner_.members(key, n);
-    }
-    [[nodiscard]] std::vector<DoubtfulAttempt> doubtful(std::size_t n) const override {
-        return inner_.doubtful(n);
-    }
-    absl::StatusOr<std::vector<Block>> blocks() override { return inner_.blocks(); }
 
     std::counting_semaphore<> entered{0};
     std::counting_semaphore<> go{0};
     std::size_t largest_batch = 0;
-
-private:
-    Ledger& inner_;
 };
 
 class Runner : public testing::Test {
