@@ -14,14 +14,6 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-AdminResponse json_response(int status, const Json& body) {
-    AdminResponse response;
-    response.status = status;
-    // Text that is not UTF-8 must not throw here; it is replaced.
-    response.body = body.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
-    return response;
-}
-
 // Takes the same time wherever the two differ; their lengths are no secret.
 bool equal_in_constant_time(std::string_view a, std::string_view b) {
     return a.size() == b.size() && sodium_memcmp(a.data(), b.data(), a.size()) == 0;
@@ -46,8 +38,23 @@ const AdminApi::Endpoint AdminApi::endpoints[] = {
     {"/v1/reload", "POST", &AdminApi::reload},
 };
 
+AdminResponse admin_json(int status, const Json& body) {
+    AdminResponse response;
+    response.status = status;
+    // Text that is not UTF-8 must not throw here; it is replaced.
+    response.body = body.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+    return response;
+}
+
 AdminResponse admin_error(int status, std::string_view type, std::string_view message) {
-    return json_response(status, {{"error", {{"type", type}, {"message", message}}}});
+    return admin_json(status, {{"error", {{"type", type}, {"message", message}}}});
+}
+
+AdminResponse admin_method_error(std::string_view allowed) {
+    AdminResponse refused =
+        admin_error(405, "method_not_allowed", cat("This path takes ", allowed, "."));
+    refused.headers.emplace_back("Allow", allowed);
+    return refused;
 }
 
 AdminResponse AdminApi::handle(const AdminRequest& request) {
@@ -69,13 +76,15 @@ AdminResponse AdminApi::handle(const AdminRequest& request) {
         allowed += cat(allowed.empty() ? "" : ", ", endpoint.method,
                        endpoint.method == "GET" ? ", HEAD" : "");
     }
-    if (allowed.empty()) {
-        return admin_error(404, "not_found", "There is nothing at this path.");
+    if (!allowed.empty()) {
+        return admin_method_error(allowed);
     }
-    AdminResponse refused =
-        admin_error(405, "method_not_allowed", cat("This path takes ", allowed, "."));
-    refused.headers.emplace_back("Allow", allowed);
-    return refused;
+    for (AdminSection* section : sections_) {
+        if (std::optional<AdminResponse> response = section->handle(request)) {
+            return *std::move(response);
+        }
+    }
+    return admin_error(404, "not_found", "There is nothing at this path.");
 }
 
 bool AdminApi::may_enter(std::string_view authorization) const {
@@ -89,14 +98,14 @@ bool AdminApi::may_enter(std::string_view authorization) const {
 }
 
 AdminResponse AdminApi::healthz() {
-    return json_response(200, {{"status", "alive"}});
+    return admin_json(200, {{"status", "alive"}});
 }
 
 AdminResponse AdminApi::readyz() {
     const ProcessFacts facts = backend_.facts();
     const bool counters = backend_.counters_answer();
     const bool ready = !facts.draining && counters;
-    return json_response(
+    return admin_json(
         ready ? 200 : 503,
         {{"status", ready ? "ready" : "not ready"},
          {"draining", facts.draining},
@@ -113,7 +122,7 @@ AdminResponse AdminApi::metrics() {
 }
 
 AdminResponse AdminApi::policy() {
-    return json_response(200, policy_json(backend_.in_force()));
+    return admin_json(200, policy_json(backend_.in_force()));
 }
 
 AdminResponse AdminApi::reload() {
@@ -125,7 +134,7 @@ AdminResponse AdminApi::reload() {
     if (!result.restart_needed.empty()) {
         body["restart_needed"] = result.restart_needed;
     }
-    return json_response(result.ok ? 200 : 422, body);
+    return admin_json(result.ok ? 200 : 422, body);
 }
 
 }  // namespace ration

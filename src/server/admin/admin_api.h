@@ -1,14 +1,18 @@
-// What the admin listener answers: health, metrics, what is in force, reload.
+// What the admin listener answers: health, metrics, what is in force, reload; and whatever sections
+// are added to it, such as the ledger's.
 //
 // Knows nothing of sockets: a request in, a response out. With a token every request needs
 // `Authorization: Bearer TOKEN`, compared in constant time. Thread rule: `handle` may be called
-// from any thread. Ownership: the backend must outlive the api. Errors are responses, as
+// from any thread. Ownership: the backend and the sections must outlive the api. Errors are
+// responses, as
 // {"error": {"type", "message"}}.
 //
 //   ration::AdminApi api(backend);
 //   ration::AdminResponse response = api.handle({.method = "GET", .path = "/healthz"});
 #pragma once
 
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -21,8 +25,10 @@ namespace ration {
 
 struct AdminRequest {
     std::string_view method;
-    std::string_view path;           // without the query
-    std::string_view authorization;  // the field's value, empty when absent or given twice
+    std::string_view path;                // without the query
+    std::string_view authorization = {};  // the field's value, empty when absent or given twice
+    std::string_view query = {};          // without the '?', as it was sent
+    std::string_view body = {};           // decoded and whole
 };
 
 struct AdminResponse {
@@ -43,9 +49,20 @@ public:
     virtual ReloadResult reload() = 0;
 };
 
+// A family of paths of its own. Asked for what the api itself does not know, after the token.
+class AdminSection {
+public:
+    virtual ~AdminSection() = default;
+    // nullopt: none of its paths.
+    [[nodiscard]] virtual std::optional<AdminResponse> handle(const AdminRequest& request) = 0;
+};
+
 class AdminApi {
 public:
     explicit AdminApi(AdminBackend& backend) : backend_(backend) {}
+
+    // Before the first request.
+    void add(AdminSection& section) { sections_.push_back(&section); }
 
     [[nodiscard]] AdminResponse handle(const AdminRequest& request);
 
@@ -66,10 +83,15 @@ private:
 
     static const Endpoint endpoints[];
     AdminBackend& backend_;
+    std::vector<AdminSection*> sections_;
 };
 
 // {"error": {"type": type, "message": message}}
 [[nodiscard]] AdminResponse admin_error(int status, std::string_view type,
                                         std::string_view message);
+// 405, with the methods that the path takes: "GET, HEAD".
+[[nodiscard]] AdminResponse admin_method_error(std::string_view allowed);
+// Indented; text that is not UTF-8 is replaced.
+[[nodiscard]] AdminResponse admin_json(int status, const nlohmann::ordered_json& body);
 
 }  // namespace ration

@@ -4,6 +4,7 @@
 // is garbage.
 #include "server/admin/admin_connection.h"
 
+#include <algorithm>
 #include <array>
 #include <utility>
 
@@ -134,6 +135,7 @@ bool AdminConnection::head() {
     }
     keep_alive_ = request_.keep_alive;
     body_.start(request_.framing, request_.length);
+    content_.clear();
     phase_ = Phase::body;
     return true;
 }
@@ -145,6 +147,7 @@ bool AdminConnection::body() {
             return true;
         }
         const auto step = body_.next(in_);
+        content_.append(step.content);
         in_.erase(0, step.used);
         if (step.state == http::BodyDecoder::State::error) {
             refuse(400, "The body can not be read.");
@@ -162,9 +165,13 @@ bool AdminConnection::body() {
 
 void AdminConnection::answer_now() {
     const std::string_view target = request_.target;
-    const AdminResponse response = all_.handler({.method = request_.method,
-                                                 .path = target.substr(0, target.find('?')),
-                                                 .authorization = authorization(request_)});
+    const std::size_t path_end = std::min(target.find('?'), target.size());
+    const AdminResponse response =
+        all_.handler({.method = request_.method,
+                      .path = target.substr(0, path_end),
+                      .authorization = authorization(request_),
+                      .query = target.substr(std::min(path_end + 1, target.size())),
+                      .body = content_});
     put(response, request_.method != "HEAD");
 }
 

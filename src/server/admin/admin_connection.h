@@ -64,6 +64,7 @@ private:
     http::RequestHead request_;  // views into head_
     std::string head_;
     http::BodyDecoder body_;
+    std::string content_;  // of the body, decoded
 };
 
 }  // namespace ration

@@ -24,7 +24,7 @@ struct AdminServerOptions {
     std::uint16_t port = 0;  // 0: chosen by the system
     std::size_t max_connections = 64;
     std::size_t max_header_bytes = 8 * 1024;
-    std::size_t max_body_bytes = 64 * 1024;  // read and thrown away: no endpoint wants one
+    std::size_t max_body_bytes = 1024 * 1024;
     Nanos request_timeout = std::chrono::seconds(10);  // a whole request; then its whole answer
     Nanos idle_timeout = std::chrono::seconds(60);
 };

@@ -75,6 +75,34 @@ protected:
     std::unique_ptr<AdminServer> server_;
 };
 
+// What a section is given, and that the token comes before it.
+class Echo final : public AdminSection {
+public:
+    [[nodiscard]] std::optional<AdminResponse> handle(const AdminRequest& request) override {
+        if (request.path != "/v1/echo") {
+            return std::nullopt;
+        }
+        return admin_json(200, {{"query", request.query}, {"body", request.body}});
+    }
+};
+
+TEST_F(AdminServerTest, ASectionGetsQueryAndBodyOfItsPaths) {
+    Echo echo;
+    api_.add(echo);
+    start({.max_body_bytes = 10});
+    Connection connection(server_->port());
+    connection.send(
+        "POST /v1/echo?a=b%20c HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n"
+        "4\r\nten \r\n");
+    connection.send("6\r\nbytes.\r\n0\r\n\r\n");
+    const auto reply = connection.read();
+    EXPECT_EQ(json::parse(reply.body), json({{"query", "a=b%20c"}, {"body", "ten bytes."}}));
+    EXPECT_EQ(json::parse(ask("GET", "/v1/echo").body), json({{"query", ""}, {"body", ""}}));
+    EXPECT_EQ(ask("GET", "/v1/echoes").status, 404);
+    backend_.secret = "sixteen-bytes-at-least";
+    EXPECT_EQ(ask("GET", "/v1/echo").status, 401);
+}
+
 TEST_F(AdminServerTest, HealthAndItsHead) {
     start();
     const HttpReply reply = ask("GET", "/healthz?verbose=1");
