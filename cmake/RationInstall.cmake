@@ -10,7 +10,7 @@ target_link_libraries(ration_library INTERFACE ration_counters)
 add_library(ration::ration ALIAS ration_library)
 
 set(RATION_PACKAGE_DIR ${CMAKE_INSTALL_LIBDIR}/cmake/ration)
-install(TARGETS ration_library ration_public ration_base ration_limits ration_counters
+install(TARGETS ration_library ration_public ration_base ration_limits ration_net ration_wire ration_counters
     EXPORT rationTargets
     ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT library
     FILE_SET HEADERS DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT library)

@@ -8,8 +8,8 @@
 #include <cstring>
 
 #include "base/text.h"
+#include "net/address.h"
 #include "server/http/fields.h"
-#include "server/net/address.h"
 
 namespace ration {
 

@@ -8,7 +8,7 @@
 #include <string>
 
 #include "absl/status/statusor.h"
-#include "server/net/fd.h"
+#include "net/fd.h"
 #include "workbench/message.h"
 #include "workbench/wire_reader.h"
 

@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "base/text.h"
-#include "server/net/address.h"
+#include "net/address.h"
 #include "workbench/wire_reader.h"
 
 namespace ration {

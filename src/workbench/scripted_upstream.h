@@ -19,7 +19,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "server/net/fd.h"
+#include "net/fd.h"
 #include "workbench/message.h"
 
 namespace ration {

@@ -8,11 +8,11 @@
 #include <string>
 #include <unordered_map>
 
+#include "net/loop.h"
+#include "net/stream.h"
 #include "server/admin/admin_server.h"
 #include "server/http/body_decoder.h"
 #include "server/http/head_parser.h"
-#include "server/net/loop.h"
-#include "server/net/stream.h"
 
 namespace ration {
 

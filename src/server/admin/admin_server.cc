@@ -5,8 +5,8 @@
 #include <thread>
 #include <utility>
 
+#include "net/address.h"
 #include "server/admin/admin_connection.h"
-#include "server/net/address.h"
 
 namespace ration {
 

@@ -5,8 +5,8 @@
 #include <cerrno>
 
 #include "base/text.h"
+#include "net/address.h"
 #include "server/config/address_text.h"
-#include "server/net/address.h"
 
 namespace ration {
 

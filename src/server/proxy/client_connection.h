@@ -10,11 +10,11 @@
 #include <memory>
 #include <string>
 
+#include "net/address.h"
+#include "net/buffer.h"
+#include "net/loop.h"
+#include "net/stream.h"
 #include "server/http/head_parser.h"
-#include "server/net/address.h"
-#include "server/net/buffer.h"
-#include "server/net/loop.h"
-#include "server/net/stream.h"
 #include "server/proxy/heads.h"
 
 namespace ration {

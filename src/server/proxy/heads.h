@@ -9,9 +9,9 @@
 #include <string_view>
 
 #include "engine/engine.h"
+#include "net/buffer.h"
 #include "server/gateway.h"
 #include "server/http/head_parser.h"
-#include "server/net/buffer.h"
 
 namespace ration {
 

@@ -14,7 +14,7 @@
 
 #include "engine/durable.h"
 #include "ledger/runner.h"
-#include "server/net/loop.h"
+#include "net/loop.h"
 
 namespace ration {
 

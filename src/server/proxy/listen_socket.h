@@ -6,8 +6,8 @@
 
 #include <cstddef>
 
-#include "server/net/fd.h"
-#include "server/net/loop.h"
+#include "net/fd.h"
+#include "net/loop.h"
 
 namespace ration {
 

@@ -13,9 +13,9 @@
 #include <string_view>
 
 #include "engine/engine.h"
+#include "net/timer_wheel.h"
 #include "server/http/body_decoder.h"
 #include "server/http/head_parser.h"
-#include "server/net/timer_wheel.h"
 #include "server/proxy/heads.h"
 #include "server/proxy/ledger_call.h"
 #include "server/proxy/upstream_pool.h"

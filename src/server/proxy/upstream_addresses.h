@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "server/net/address.h"
+#include "net/address.h"
 
 namespace ration {
 

@@ -8,9 +8,9 @@
 #include <cstdint>
 #include <string>
 
-#include "server/net/buffer.h"
-#include "server/net/loop.h"
-#include "server/net/stream.h"
+#include "net/buffer.h"
+#include "net/loop.h"
+#include "net/stream.h"
 #include "server/proxy/upstream_addresses.h"
 
 namespace ration {

@@ -12,8 +12,8 @@
 #include <memory>
 #include <vector>
 
+#include "net/tls.h"
 #include "server/gateway.h"
-#include "server/net/tls.h"
 #include "server/proxy/upstream_connection.h"
 
 namespace ration {

@@ -14,10 +14,10 @@
 #include <string_view>
 #include <vector>
 
+#include "net/address.h"
+#include "net/tls.h"
 #include "server/gateway.h"
 #include "server/http/date.h"
-#include "server/net/address.h"
-#include "server/net/tls.h"
 #include "server/proxy/ledger_call.h"
 #include "server/proxy/request_id.h"
 #include "server/proxy/upstream_pool.h"

@@ -6,12 +6,12 @@
 #include <string>
 #include <vector>
 
+#include "net/buffer.h"
+#include "net/timer_wheel.h"
 #include "server/http/body_decoder.h"
 #include "server/http/date.h"
 #include "server/http/fields.h"
 #include "server/http/head_parser.h"
-#include "server/net/buffer.h"
-#include "server/net/timer_wheel.h"
 
 namespace ration {
 namespace {

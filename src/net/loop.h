@@ -24,9 +24,9 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "net/fd.h"
+#include "net/timer_wheel.h"
 #include "ration/time.h"
-#include "server/net/fd.h"
-#include "server/net/timer_wheel.h"
 
 namespace ration::net {
 

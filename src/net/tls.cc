@@ -1,4 +1,4 @@
-#include "server/net/tls.h"
+#include "net/tls.h"
 
 #include <openssl/err.h>
 #include <openssl/ssl.h>
@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "server/net/address.h"
+#include "net/address.h"
 
 namespace ration::net {
 

@@ -11,7 +11,7 @@
 #include <string>
 #include <string_view>
 
-#include "server/net/fd.h"
+#include "net/fd.h"
 
 struct ssl_st;
 

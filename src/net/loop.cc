@@ -1,7 +1,7 @@
 // Edge-triggered epoll with one registration per descriptor. The wake-up descriptor (eventfd) is
 // the only one registered without a watch. Timers are looked at once per round; the wait never
 // exceeds one tick, so a clock that is moved by hand is noticed too.
-#include "server/net/loop.h"
+#include "net/loop.h"
 
 #include <sys/eventfd.h>
 

@@ -8,7 +8,7 @@
 #include <string>
 
 #include "absl/status/statusor.h"
-#include "server/net/stream.h"
+#include "net/stream.h"
 
 struct ssl_ctx_st;
 

@@ -1,7 +1,7 @@
 // A slot is a circular list with a sentinel. A timer may sit in a slot earlier than its deadline
 // (its deadline was moved forward while it was linked, or lies beyond the wheel's span): when the
 // slot runs it is linked again further on. So arming is almost always a single store.
-#include "server/net/timer_wheel.h"
+#include "net/timer_wheel.h"
 
 #include <algorithm>
 

@@ -1,4 +1,4 @@
-#include "server/net/buffer.h"
+#include "net/buffer.h"
 
 #include <algorithm>
 #include <utility>

@@ -1,4 +1,4 @@
-#include "server/net/stream.h"
+#include "net/stream.h"
 
 #include <openssl/err.h>
 #include <openssl/ssl.h>

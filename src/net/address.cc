@@ -1,4 +1,4 @@
-#include "server/net/address.h"
+#include "net/address.h"
 
 #include <arpa/inet.h>
 #include <netdb.h>

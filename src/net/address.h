@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "server/net/fd.h"
+#include "net/fd.h"
 
 namespace ration::net {
 
