@@ -73,7 +73,7 @@ absl::Status GatewayImpl::open() {
         return status;
     }
     auto addresses =
-        UpstreamAddresses::open(core_.options.upstream.host, core_.options.upstream.port);
+        net::Addresses::open(core_.options.upstream.host, core_.options.upstream.port);
     if (!addresses.ok()) {
         return absl::Status(addresses.status().code(),
                             absl::StrCat("upstream: ", addresses.status().message()));

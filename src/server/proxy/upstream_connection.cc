@@ -8,7 +8,7 @@
 
 namespace ration {
 
-UpstreamConnection::UpstreamConnection(UpstreamPool& pool, Endpoints endpoints,
+UpstreamConnection::UpstreamConnection(UpstreamPool& pool, net::Endpoints endpoints,
                                        std::size_t first_endpoint)
     : pool_(pool),
       endpoints_(std::move(endpoints)),

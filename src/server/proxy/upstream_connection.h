@@ -11,7 +11,7 @@
 #include "net/buffer.h"
 #include "net/loop.h"
 #include "net/stream.h"
-#include "server/proxy/upstream_addresses.h"
+#include "net/addresses.h"
 
 namespace ration {
 
@@ -33,7 +33,7 @@ public:
     enum class State : std::uint8_t { connecting, handshake, ready, failed };
     enum class Trouble : std::uint8_t { none, refused, timed_out, broken };
 
-    UpstreamConnection(UpstreamPool& pool, Endpoints endpoints, std::size_t first_endpoint);
+    UpstreamConnection(UpstreamPool& pool, net::Endpoints endpoints, std::size_t first_endpoint);
 
     void connect();
     void on_ready(std::uint32_t events) override;
@@ -69,7 +69,7 @@ private:
     [[nodiscard]] bool quiet();
 
     UpstreamPool& pool_;
-    Endpoints endpoints_;
+    net::Endpoints endpoints_;
     std::size_t endpoint_;
     std::size_t attempts_ = 0;
     net::Stream stream_;

@@ -6,7 +6,7 @@
 namespace ration {
 
 UpstreamPool::UpstreamPool(net::Loop& loop, net::BlockPool& blocks, const UpstreamOptions& options,
-                           const UpstreamAddresses& addresses, const net::TlsContext* tls)
+                           const net::Addresses& addresses, const net::TlsContext* tls)
     : loop_(loop), blocks_(blocks), options_(options), addresses_(addresses), tls_(tls) {}
 
 UpstreamPool::~UpstreamPool() {

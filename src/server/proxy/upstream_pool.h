@@ -21,7 +21,7 @@ namespace ration {
 class UpstreamPool {
 public:
     UpstreamPool(net::Loop& loop, net::BlockPool& blocks, const UpstreamOptions& options,
-                 const UpstreamAddresses& addresses, const net::TlsContext* tls);
+                 const net::Addresses& addresses, const net::TlsContext* tls);
     ~UpstreamPool();
 
     enum class Want : std::uint8_t {
@@ -59,7 +59,7 @@ private:
     net::Loop& loop_;
     net::BlockPool& blocks_;
     const UpstreamOptions& options_;
-    const UpstreamAddresses& addresses_;
+    const net::Addresses& addresses_;
     const net::TlsContext* tls_;
     std::vector<std::unique_ptr<UpstreamConnection>> connections_;
     std::vector<UpstreamConnection*> idle_;  // latest last

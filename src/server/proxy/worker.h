@@ -36,7 +36,7 @@ struct GatewayCore {
     RequestObserver& observer;
     std::vector<std::optional<net::TlsContext>> listener_tls;  // by listener
     std::optional<net::TlsContext> upstream_tls;
-    std::unique_ptr<UpstreamAddresses> addresses;
+    std::unique_ptr<net::Addresses> addresses;
 };
 
 class Worker {
