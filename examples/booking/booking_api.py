@@ -10,19 +10,16 @@ sets and no client can forge through it; so this service must be reachable by th
 import argparse
 import datetime
 import json
+import pathlib
 import re
-import signal
-import socket
 import sys
-import threading
-import time
 import zoneinfo
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from urllib.parse import parse_qs, unquote, urlsplit
 
-from booking_store import Refused, Store
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[1]))
+from booking_store import Store
+from http_service import Refused, Routes, run
 
-MAX_BODY_BYTES = 64 * 1024
 MAX_TEXT = 200  # characters of a name, an address, a key
 FIRST_SLOT, LAST_SLOT, SLOT_MINUTES = 9 * 60, 17 * 60, 30  # minutes of the workspace's own day
 BASE_PRICE = 4000  # cents
@@ -186,24 +183,6 @@ ROUTES = [
     ("/v1/calendars", {"POST": create_calendar}),
     ("/v1/calendars/{id}", {"DELETE": delete_calendar}),
 ]
-PATTERNS = [(re.compile(re.sub(r"\{(\w+)\}", r"(?P<\1>[^/]+)", pattern)), methods)
-            for pattern, methods in ROUTES]
-
-
-def find_route(method, path):
-    """The handler and the path's parts; HEAD is answered as GET."""
-    for pattern, methods in PATTERNS:
-        match = pattern.fullmatch(path)
-        if match:
-            handler = methods.get("GET" if method == "HEAD" else method)
-            if handler is None:
-                allowed = Refused(405, "method_not_allowed", "This path has no such method.")
-                allowed.allow = ", ".join(sorted({*methods, *(["HEAD"] if "GET" in methods else [])}))
-                raise allowed
-            return handler, match.groupdict()
-    raise Refused(404, "not_found", "No such path.")
-
-
 class Request:
     """One request as the routes see it."""
 
@@ -240,126 +219,19 @@ class Request:
         return fields
 
 
-class Handler(BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
-    disable_nagle_algorithm = True
-    wbufsize = -1  # head and body leave in one write
+class BookingApi:
+    name, max_body_bytes = "booking-api", 64 * 1024
 
-    def setup(self):
-        super().setup()
-        self.server.opened(self.connection)
+    def __init__(self, store, latency):
+        self.latency, self._store, self._routes = latency, store, Routes(ROUTES)
 
-    def finish(self):
-        self.server.closed(self.connection)
-        super().finish()
+    def handle_call(self, method, headers, target, body):
+        request = Request(self._store, headers, target, body)
+        handler, request.parts = self._routes.find(method, request.path)
+        return handler(request)
 
-    def version_string(self):
-        return "booking-api"
-
-    def log_message(self, format, *values):  # the gateway keeps the access log
-        pass
-
-    def answer(self):
-        headers = {}
-        try:
-            request = Request(self.server.store, self.headers, self.path, self._read_body())
-            handler, request.parts = find_route(self.command, request.path)
-            time.sleep(self.server.latency)
-            status, body, headers = handler(request)
-        except Refused as refused:
-            status = refused.status
-            body = {"error": {"type": refused.kind, "message": refused.message}}
-            if hasattr(refused, "allow"):
-                headers = {"Allow": refused.allow}
-        self._send(status, body, headers)
-
-    do_GET = do_HEAD = do_POST = do_PUT = do_PATCH = do_DELETE = do_OPTIONS = answer
-
-    def _send(self, status, body, headers):
-        self.send_response(status)
-        for name, value in headers.items():
-            self.send_header(name, value)
-        data = b""
-        if body is not None:
-            data = json.dumps(body).encode()
-            self.send_header("Content-Type", "application/json")
-            self.send_header("Content-Length", str(len(data)))
-        if self.close_connection or self.server.stopping.is_set():
-            self.send_header("Connection", "close")
-            self.close_connection = True
-        self.end_headers()
-        if self.command != "HEAD":
-            self.wfile.write(data)
-
-    def _read_body(self):
-        if self.headers.get("Transfer-Encoding", "").lower() == "chunked":
-            return self._read_chunks()
-        length = self.headers.get("Content-Length", "0")
-        if not re.fullmatch(r"\d{1,18}", length):
-            raise self._broken(400, "The Content-Length is not a number.")
-        return self._read_exactly(int(length), b"")
-
-    def _read_chunks(self):
-        body = b""
-        while True:
-            size = self.rfile.readline(128).split(b";")[0].strip()
-            if not re.fullmatch(rb"[0-9a-fA-F]{1,8}", size):
-                raise self._broken(400, "A chunk's size is not a number.")
-            if int(size, 16) == 0:
-                break
-            body = self._read_exactly(int(size, 16), body)
-            if self.rfile.readline(3).strip():
-                raise self._broken(400, "A chunk is longer than it says.")
-        while self.rfile.readline(8192).strip():
-            pass  # trailers
-        return body
-
-    def _read_exactly(self, length, before):
-        if len(before) + length > MAX_BODY_BYTES:
-            raise self._broken(413, f"The body may have {MAX_BODY_BYTES} bytes.")
-        data = self.rfile.read(length)
-        if len(data) < length:
-            raise self._broken(400, "The body ended early.")
-        return before + data
-
-    def _broken(self, status, message):
-        """The rest of the connection can't be trusted: answer, then close."""
-        self.close_connection = True
-        return Refused(status, "too_large" if status == 413 else "invalid_request", message)
-
-
-class Server(ThreadingHTTPServer):
-    daemon_threads = False
-    request_queue_size = 256
-
-    def __init__(self, port, store, latency):
-        self.store, self.latency = store, latency
-        self.stopping = threading.Event()
-        self._open, self._open_lock = set(), threading.Lock()
-        super().__init__(("127.0.0.1", port), Handler)
-
-    def opened(self, connection):
-        with self._open_lock:
-            self._open.add(connection)
-
-    def closed(self, connection):
-        with self._open_lock:
-            self._open.discard(connection)
-
-    def handle_error(self, request, client_address):
-        if not isinstance(sys.exc_info()[1], ConnectionError):
-            super().handle_error(request, client_address)
-
-    def stop(self):
-        """Accepts no more; what runs is answered, idle connections end."""
-        self.stopping.set()
-        self.shutdown()
-        with self._open_lock:
-            for connection in self._open:
-                try:
-                    connection.shutdown(socket.SHUT_RD)
-                except OSError:
-                    pass  # the client was faster
+    def error_body(self, refused):
+        return {"error": {"type": refused.kind, "message": refused.message}}
 
 
 def main():
@@ -369,15 +241,7 @@ def main():
     parser.add_argument("--latency-ms", type=float, default=0, help="added to every answer")
     options = parser.parse_args()
     store = Store(options.database)
-    try:
-        server = Server(options.port, store, options.latency_ms / 1000)
-    except OSError as error:
-        sys.exit(f"booking-api: cannot listen on 127.0.0.1:{options.port}: {error.strerror}")
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda *_: threading.Thread(target=server.stop).start())
-    print(f"booking-api: listening on http://127.0.0.1:{server.server_port}", flush=True)
-    server.serve_forever(poll_interval=0.05)
-    server.server_close()
+    run(options.port, BookingApi(store, options.latency_ms / 1000))
     store.close()
 
 

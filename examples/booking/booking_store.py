@@ -10,6 +10,8 @@ import secrets
 import sqlite3
 import threading
 
+from http_service import Refused
+
 SCHEMA = """
 CREATE TABLE IF NOT EXISTS workspaces (
     id TEXT PRIMARY KEY, account TEXT NOT NULL, name TEXT NOT NULL, timezone TEXT NOT NULL);
@@ -30,14 +32,6 @@ DEMO_WORKSPACES = [
     ("ws_newyork", "acc_one", "New York", "America/New_York"),
     ("ws_tokyo", "acc_two", "Tokyo", "Asia/Tokyo"),
 ]
-
-
-class Refused(Exception):
-    """An answer other than success: status, the error's type, and a message for people."""
-
-    def __init__(self, status, kind, message):
-        super().__init__(message)
-        self.status, self.kind, self.message = status, kind, message
 
 
 def slot_taken():

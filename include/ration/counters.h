@@ -35,6 +35,7 @@ enum class ChargeOp : std::uint8_t {
     give_back,  // return up to `cost` units taken earlier; never lifts a level above capacity
     observe,    // report the level as a `take` of `cost` would find it; changes nothing
     force,      // charge `cost` that is already a fact, past the level if need be; always admitted
+    require,    // refuse the transaction where a `take` of `cost` would, but charge nothing
 };
 
 struct Charge {

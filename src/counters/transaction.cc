@@ -21,6 +21,11 @@ constexpr std::uint32_t reclaim_budget = 2048;  // slots looked at for one newco
 // And below it, once half full. A drop is a step too, so fewer would not keep up with newcomers.
 constexpr std::uint32_t newcomer_steps = 4;
 
+// Ops that can refuse the transaction.
+bool refuses(ChargeOp op) {
+    return op == ChargeOp::take || op == ChargeOp::require;
+}
+
 // Ops that raise a level, and so need a place for it.
 bool raises(ChargeOp op) {
     return op == ChargeOp::take || op == ChargeOp::force;
@@ -323,8 +328,8 @@ inline void TransactionRun::judge(Outcome& outcome) {
     bool admitted = true;
     for (std::size_t i = 0; i < charges_.size(); ++i) {
         new (&outcome.levels[i]) Level(step(i));
-        admitted = admitted && (charges_[i].op != ChargeOp::take ||
-                                outcome.levels[i].verdict == Verdict::admitted);
+        admitted = admitted &&
+                   (!refuses(charges_[i].op) || outcome.levels[i].verdict == Verdict::admitted);
     }
     outcome.admitted = admitted;
     // A single refused charge has changed nothing but its count of attempts.
@@ -374,7 +379,7 @@ inline Level TransactionRun::step(std::size_t i) {
     if (is_log(*work.numbers)) {
         return log_step(charge, work);
     }
-    if (charge.op == ChargeOp::observe) {
+    if (charge.op == ChargeOp::observe || charge.op == ChargeOp::require) {
         return observe(*work.numbers, work.use, charge.cost, now_);
     }
     if (charge.op == ChargeOp::force) {

@@ -6,11 +6,14 @@
 
 namespace ration {
 
+class BlockWatcher;
+
 // Where charges go.
 struct Stores {
     Counters& counters;
-    Counters* local = nullptr;  // stands in for limits with `store_down: local`
-    unsigned replicas = 1;      // how many processes share what `local` gives out alone
+    Counters* local = nullptr;        // stands in for limits with `store_down: local`
+    unsigned replicas = 1;            // how many processes share what `local` gives out alone
+    BlockWatcher* watcher = nullptr;  // is told of blocks that begin
 };
 
 // Applies the planned charges and fills in `outcome`, `taken`, `local`, `judged` and

@@ -12,6 +12,15 @@ bool outranks(const Level& level, const Level& best) {
     return level.verdict == Verdict::refused && level.wait > best.wait;
 }
 
+// Blocks come first: who is blocked is told so, whatever the limits would say.
+bool comes_before(const Exchange& exchange, std::size_t at, std::size_t best) {
+    const bool block = exchange.rule_at(at).part == StrikePart::block;
+    if (block != (exchange.rule_at(best).part == StrikePart::block)) {
+        return block;
+    }
+    return outranks(exchange.outcome.levels[at], exchange.outcome.levels[best]);
+}
+
 // The charge that speaks for the refusal, or -1.
 int refusing_charge(const Exchange& exchange) {
     int best = -1;
@@ -21,7 +30,7 @@ int refusing_charge(const Exchange& exchange) {
         if ((exchange.judged >> i & 1) == 0 || level.verdict == Verdict::admitted) {
             continue;
         }
-        if (best < 0 || outranks(level, exchange.outcome.levels[static_cast<std::size_t>(best)])) {
+        if (best < 0 || comes_before(exchange, at, static_cast<std::size_t>(best))) {
             best = i;
         }
     }
@@ -81,8 +90,10 @@ void refused_by(Exchange& exchange, int charge) {
     decision.rule = rule_of(exchange, charge);
     decision.charge = static_cast<std::int16_t>(charge);
     decision.refusal = exchange.rule_at(static_cast<std::size_t>(charge)).refusal;
+    // Attempts under way are like requests in flight: how they end, and when, nobody knows.
     const bool in_flight =
-        exchange.charges[static_cast<std::size_t>(charge)].limit->kind == LimitKind::concurrency;
+        exchange.charges[static_cast<std::size_t>(charge)].limit->kind == LimitKind::concurrency ||
+        exchange.rule_at(static_cast<std::size_t>(charge)).part == StrikePart::attempts;
     if (level.verdict == Verdict::refused && !in_flight) {
         decision.wait = level.wait;
     }

@@ -14,6 +14,7 @@
 #include "engine/rate_fields.h"
 #include "engine/render.h"
 #include "engine/settle.h"
+#include "engine/strikes.h"
 
 namespace ration {
 namespace {
@@ -85,6 +86,13 @@ void Engine::open(Exchange& exchange, const RequestView& request, Now now) {
 }
 
 void Engine::begin(Exchange& exchange, const RequestView& request, Now now) {
+    arrive(exchange, request, now);
+    if (exchange.decision.kind == Decision::Kind::admit) {
+        decide(exchange, request.body, now);
+    }
+}
+
+void Engine::arrive(Exchange& exchange, const RequestView& request, Now now) {
     open(exchange, request, now);
     exchange.address = caller_address(exchange.policy().address, request.peer, request.headers);
     if (!read_target(exchange)) {
@@ -96,14 +104,21 @@ void Engine::begin(Exchange& exchange, const RequestView& request, Now now) {
     }
     identify(exchange);
     match(exchange);
-    decide(exchange, now);
+    if (standing(exchange) == Standing::forbidden) {
+        refuse(exchange, BuiltIn::forbidden);
+    }
 }
 
-void Engine::decide(Exchange& exchange, Now now) {
+bool Engine::needs_body(const Exchange& exchange) {
+    const RouteIndex route = exchange.route.route;
+    return exchange.decision.kind == Decision::Kind::admit && route != no_route &&
+           route < exchange.policy().body_routes.size() && exchange.policy().body_routes[route];
+}
+
+void Engine::decide(Exchange& exchange, std::string_view body, Now now) {
+    exchange.arrived = now;
+    exchange.request.body = body;
     const Standing stands = standing(exchange);
-    if (stands == Standing::forbidden) {
-        return refuse(exchange, BuiltIn::forbidden);
-    }
     if (!plan(exchange)) {
         return refuse(exchange, BuiltIn::internal_error);
     }
@@ -111,10 +126,13 @@ void Engine::decide(Exchange& exchange, Now now) {
         exchange.lease =
             hash_of(exchange.request.id) + lease_sequence_.fetch_add(1, std::memory_order_relaxed);
     }
-    charge(exchange, {counters_, local_, replicas_}, now);
+    charge(exchange, stores(), now);
     conclude(exchange, stands);
     if (exchange.decision.kind == Decision::Kind::admit) {
         exchange.durable = plan_durable(exchange);
+    } else if (exchange.outcome.admitted) {
+        // Refused by none of the limits: ration's own 401 is the answer to the attempt.
+        answered(exchange, exchange.policy().refusals[exchange.decision.refusal].status, now);
     }
 }
 
@@ -160,13 +178,20 @@ void Engine::judge(Exchange& exchange, const LedgerReply& reply) const {
     ration::judge(exchange, *exchange.durable, reply);
 }
 
+void Engine::answered(Exchange& exchange, int status, Now now) {
+    if ((exchange.taken & exchange.to_settle) != 0) {
+        judge_attempts(exchange, status, stores(), now);
+    }
+}
+
 void Engine::finish(Exchange& exchange, const Ending& ending, Now now) {
     if (!exchange.open) {
         return;
     }
     exchange.open = false;
+    answered(exchange, 0, now);
     if (exchange.taken != 0) {
-        settle(exchange, ending, {counters_, local_, replicas_}, now);
+        settle(exchange, ending, stores(), now);
     }
 }
 

@@ -21,6 +21,7 @@
 #include <string_view>
 
 #include "engine/answer.h"
+#include "engine/charge.h"
 #include "engine/exchange.h"
 #include "ration/counters.h"
 #include "ration/ledger.h"
@@ -56,6 +57,12 @@ public:
 
     // Identifies, matches, plans, charges and decides.
     void begin(Exchange& exchange, const RequestView& request, Now now);
+    // The same in two steps, for requests whose body comes later: `arrive` finds out who asks for
+    // what. When `needs_body` then says so, the body is read whole (max_read_body_bytes at most)
+    // before `decide`; else it may be empty. Both are for requests whose decision is still `admit`.
+    void arrive(Exchange& exchange, const RequestView& request, Now now);
+    [[nodiscard]] static bool needs_body(const Exchange& exchange);
+    void decide(Exchange& exchange, std::string_view body, Now now);
 
     // The whole answer of a request that is not forwarded.
     [[nodiscard]] Answer answer(const Exchange& exchange) const;
@@ -80,19 +87,26 @@ public:
     [[nodiscard]] bool ask(Exchange& exchange, std::string_view body) const;
     void judge(Exchange& exchange, const LedgerReply& reply) const;
 
-    // Settles: frees in-flight slots, corrects costs. Calling it twice does nothing the second
-    // time.
+    // The status that the client is about to see, once it is known and before its first byte: what
+    // strike rules count by. Requests that ration answers itself need no call.
+    void answered(Exchange& exchange, int status, Now now);
+
+    // Settles: gives back attempts that nobody answered, frees in-flight slots, corrects costs.
+    // Calling it twice does nothing the second time.
     void finish(Exchange& exchange, const Ending& ending, Now now);
 
     [[nodiscard]] Counters& counters() { return counters_; }
+    // Is told of every block that begins; set before the first request, and outlives the engine.
+    void watch_blocks(BlockWatcher* watcher) { watcher_ = watcher; }
 
 private:
     void open(Exchange& exchange, const RequestView& request, Now now);
-    void decide(Exchange& exchange, Now now);
+    [[nodiscard]] Stores stores() { return {counters_, local_, replicas_, watcher_}; }
 
     Counters& counters_;
     Counters* local_;
     unsigned replicas_;
+    BlockWatcher* watcher_ = nullptr;
     std::atomic<std::uint64_t> lease_sequence_{0};
     std::atomic<std::uint64_t> generation_{1};  // raised with every swap
     mutable std::mutex mutex_;

@@ -25,7 +25,6 @@
 namespace ration {
 
 class Durable;
-class Durable;
 class Engine;
 
 // A request as the outside hands it over.
@@ -35,6 +34,8 @@ struct RequestView {
     std::span<const Header> headers = {};
     Peer peer = {};
     std::string_view id = {};  // the request's id, made outside (randomness is injected)
+    // Read whole; looked at only where `Policy::body_routes` says so.
+    std::string_view body = {};
 };
 
 // What was decided. Trivially copyable: indices into the policy instead of strings.

@@ -47,7 +47,7 @@ enum class Applies : std::uint8_t { no, yes, impossible };
 
 Applies charge_for(Exchange& exchange, const Candidate& candidate, Charge& charge) {
     const LimitRule& rule = *candidate.rule;
-    charge.op = ChargeOp::take;
+    charge.op = rule.part == StrikePart::block ? ChargeOp::require : ChargeOp::take;
     charge.limit = candidate.limit;
     if (!charge.limit) {
         const AttributeValue* amount = attribute(exchange, rule.numbers.attribute->path);

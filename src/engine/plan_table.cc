@@ -37,7 +37,8 @@ std::optional<Candidate> candidate_for(const Policy& policy, std::uint16_t index
         candidate.cost = *own;
     }
     const LimitKind kind = candidate.limit ? candidate.limit->kind : rule.numbers.shape.kind;
-    candidate.settles = kind == LimitKind::concurrency || !rule.cost.response_header.empty();
+    candidate.settles = kind == LimitKind::concurrency || !rule.cost.response_header.empty() ||
+                        rule.part == StrikePart::attempts;
     return candidate;
 }
 

@@ -4,6 +4,7 @@
 #include <system_error>
 #include <variant>
 
+#include "request/body_field.h"
 #include "request/path.h"
 
 namespace ration {
@@ -83,6 +84,17 @@ std::optional<std::string_view> path_parameter(const RouteMatch& route, std::str
         }
     }
     return std::nullopt;
+}
+
+std::optional<std::string_view> body_value(const Exchange& exchange, std::string_view name,
+                                           Scratch& scratch) {
+    if (scratch.room().size() < max_body_field_bytes) {
+        return no_room;
+    }
+    const auto type = header_value(exchange, "Content-Type");
+    const auto value = body_field({exchange.request.body, type.value_or(std::string_view())}, name,
+                                  scratch.room());
+    return value && value->data() == scratch.room().data() ? scratch.take(value->size()) : value;
 }
 
 std::string_view address_bytes(const CallerAddress& address) {
@@ -179,6 +191,8 @@ std::optional<std::string_view> key_part(const Exchange& exchange, const Selecto
             return query_parameter(exchange.target.query, selector.name, scratch);
         case Selector::Source::header:
             return header_value(exchange, selector.name);
+        case Selector::Source::body:
+            return body_value(exchange, selector.name, scratch);
     }
     return std::nullopt;
 }

@@ -25,7 +25,7 @@ std::string kind_list(const Policy& policy, KindSet kinds) {
 KindSet uncovered(const Policy& policy, RouteIndex route, KindSet accepts) {
     KindSet left = accepts;
     for (const LimitRule& rule : policy.limits) {
-        if (!rule.shadow && rule.covers(route)) {
+        if (!rule.shadow && rule.part == StrikePart::none && rule.covers(route)) {
             left &= ~rule.kinds;
         }
     }

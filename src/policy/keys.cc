@@ -10,7 +10,6 @@ constexpr std::string_view words_schema = R"({"$ref": "#/$defs/words"})";
 constexpr std::string_view text_schema = R"({"type": "string"})";
 constexpr std::string_view boolean_schema = R"({"type": "boolean"})";
 constexpr std::string_view numbers_schema = R"({"$ref": "#/$defs/numbers"})";
-constexpr std::string_view not_offered = "is not offered by this build";
 
 constexpr std::array policy_table{
     Key{"policy", R"({"$ref": "#/$defs/name"})", "The policy's name.", true},
@@ -35,7 +34,8 @@ constexpr std::array policy_table{
         "A plan's caps on how many things there are."},
     Key{"idempotency", R"({"type": "array", "items": {"$ref": "#/$defs/idempotency_rule"}})",
         "Routes on which a repeated key replays the first answer."},
-    Key{"strikes", "", "", false, not_offered},
+    Key{"strikes", R"({"type": "array", "items": {"$ref": "#/$defs/strike"}})",
+        "Failures that lead to a timed, growing block."},
 };
 
 constexpr std::array route_table{
@@ -153,6 +153,37 @@ constexpr std::array refusal_table{
     Key{"message", text_schema, "What {message} stands for."},
 };
 
+constexpr std::array strike_table{
+    Key{"name", R"({"type": "string", "minLength": 1, "maxLength": 48})", "The rule's identity.",
+        true},
+    Key{"routes", words_schema, "Routes whose attempts are counted; left out: all requests."},
+    Key{"methods", words_schema, "Methods whose attempts are counted; left out: all."},
+    Key{"credentials", words_schema,
+        "Kinds whose attempts are counted, anonymous and unknown among them; left out: all."},
+    Key{"per", words_schema, "Who is counted and blocked apart, as for a limit.", true},
+    Key{"failed", R"({"anyOf": [{"$ref": "#/$defs/status"},
+        {"type": "array", "items": {"$ref": "#/$defs/status"}, "minItems": 1}]})",
+        "Statuses of the answer that are failures (401)."},
+    Key{"failures", text_schema, "How many lead to a block, in which span: 5 per 10 min.", true},
+    Key{"block", R"({"anyOf": [{"type": "string"}, {"$ref": "#/$defs/block"}]})",
+        "How long the block lasts: 10 min, or its first length and how it grows.", true},
+    Key{"blocks", words_schema,
+        "Routes that the block is for besides; left out: the requests counted, no others."},
+    Key{"cleared_by_success", boolean_schema, "Whether a 2xx or 3xx forgets the failures (false)."},
+    Key{"refuse", text_schema, "Name of the answer while blocked (rate_limited)."},
+    Key{"store_down", R"({"anyOf": [{"$ref": "#/$defs/store_down"},
+        {"$ref": "#/$defs/store_down_by_environment"}]})",
+        "What happens when the counters give no answer (open)."},
+};
+
+constexpr std::array block_table{
+    Key{"first", text_schema, "How long the first block lasts; each repeat lasts twice as long.",
+        true},
+    Key{"at_most", text_schema, "The longest block.", true},
+    Key{"forget", text_schema,
+        "A repeat that begins so long after the last block is a first (24h)."},
+};
+
 constexpr std::array ceiling_table{
     Key{"name", R"({"$ref": "#/$defs/name"})", "The ceiling's identity.", true},
     Key{"routes", words_schema, "Routes whose successes are counted.", true},
@@ -214,6 +245,7 @@ constexpr std::array shared_shapes{
     SharedShape{"name", R"({"type": "string", "minLength": 1, "maxLength": 64})"},
     SharedShape{"words", R"({"anyOf": [{"type": "string"},
         {"type": "array", "items": {"type": "string"}}]})"},
+    SharedShape{"status", R"({"type": "integer", "minimum": 100, "maximum": 599})"},
     SharedShape{"route_patterns", R"({"anyOf": [{"$ref": "#/$defs/words"},
         {"$ref": "#/$defs/route"}]})"},
     SharedShape{"numbers", R"({"anyOf": [{"type": "string"}, {"$ref": "#/$defs/rate"},
@@ -244,6 +276,8 @@ const KeyTable cost_source_keys{"cost_source", "the source of a cost", cost_sour
 const KeyTable store_down_keys{"store_down_by_environment", "store_down", store_down_table};
 const KeyTable refusal_keys{"refusal", "an answer", refusal_table};
 
+const KeyTable strike_keys{"strike", "a strike rule", strike_table};
+const KeyTable block_keys{"block", "a block", block_table};
 const KeyTable ceiling_keys{"ceiling", "a ceiling", ceiling_table};
 const KeyTable quota_keys{"quota", "a quota", quota_table};
 const KeyTable idempotency_keys{"idempotency_rule", "an idempotency rule", idempotency_table};
@@ -260,9 +294,10 @@ const WordList method_words{"method", method_list};
 
 std::span<const KeyTable* const> all_key_tables() {
     static constexpr std::array tables{
-        &policy_keys,     &route_keys,   &cors_keys,    &identify_keys, &address_keys,
-        &credential_keys, &limit_keys,   &rate_keys,    &cost_keys,     &cost_source_keys,
-        &store_down_keys, &refusal_keys, &ceiling_keys, &quota_keys,    &idempotency_keys};
+        &policy_keys,     &route_keys,      &cors_keys,   &identify_keys, &address_keys,
+        &credential_keys, &limit_keys,      &rate_keys,   &cost_keys,     &cost_source_keys,
+        &store_down_keys, &refusal_keys,    &strike_keys, &block_keys,    &ceiling_keys,
+        &quota_keys,      &idempotency_keys};
     return tables;
 }
 

@@ -37,6 +37,8 @@ extern const KeyTable cost_keys;
 extern const KeyTable cost_source_keys;
 extern const KeyTable store_down_keys;
 extern const KeyTable refusal_keys;
+extern const KeyTable strike_keys;
+extern const KeyTable block_keys;
 extern const KeyTable ceiling_keys;
 extern const KeyTable quota_keys;
 extern const KeyTable idempotency_keys;

@@ -22,7 +22,11 @@ void PolicyReader::read(const YamlNode& root) {
     if (const YamlNode* limits = root.find("limits")) {
         read_limits(*limits);
     }
+    if (const YamlNode* strikes = root.find("strikes")) {
+        read_strikes(*strikes);
+    }
     read_durable(root);
+    note_body_routes();
     check_reach();
 }
 

@@ -111,6 +111,7 @@ struct Selector {
         path,        // path parameter `name`
         query,       // query parameter `name`, first value, decoded
         header,      // request header `name`
+        body,        // field `name` of the request's body: a JSON member or a form field
     };
     Source source = Source::route;
     std::string name;               // entity kind, parameter or header name
@@ -136,6 +137,9 @@ struct Cost {
 
 enum class StoreDown : std::uint8_t { open, closed, local };
 
+// What a limit is to a strike rule, which is made of two of them (see StrikeRule).
+enum class StrikePart : std::uint8_t { none, block, attempts };
+
 struct LimitRule {
     std::string name;
     Position at;
@@ -150,6 +154,8 @@ struct LimitRule {
     std::uint16_t refusal = 0;  // index into Policy::refusals
     StoreDown store_down = StoreDown::open;
     bool shadow = false;  // decide and report, don't enforce
+    StrikePart part = StrikePart::none;
+    std::uint16_t strike = 0;  // index into Policy::strikes, when it is a part
 
     [[nodiscard]] bool covers(RouteIndex route) const {
         if (route == no_route) {
@@ -157,6 +163,42 @@ struct LimitRule {
         }
         return routes.empty() || routes[route];
     }
+};
+
+// ---- strikes ----
+
+inline constexpr std::size_t max_strikes = 32;
+inline constexpr std::size_t max_block_levels = 14;  // all of them are looked at in one transaction
+inline constexpr std::size_t max_strike_name_bytes = 48;  // leaves room for what is made from it
+inline constexpr std::size_t max_failed_statuses = 16;
+inline constexpr Nanos max_block = std::chrono::hours(24) * 365;
+// A body that a limit counts by is read whole before the request is judged; a larger one is 413.
+inline constexpr std::size_t max_read_body_bytes = 64U << 10;
+
+// Counted failures that lead to a timed, growing block. Everything is kept in counters by limits:
+//   block      a bucket of one second per unit; a block of 600 s is 600 units, empty is free
+//   attempts   the window of the threshold: a place for each failure and each attempt under way
+//   failures   the same window, counting failures alone
+//   memory     for each level a bucket like `block`, in use as long as the level is remembered
+struct StrikeRule {
+    std::string name;
+    Position at;
+    std::uint16_t block = 0;     // index into Policy::limits
+    std::uint16_t attempts = 0;  // index into Policy::limits
+    std::string failures_name;   // identity of the count of failures
+    LimitRef failures;           // its amount is the threshold
+
+    struct BlockLevel {
+        std::string name;            // identity of its memory
+        std::uint32_t seconds = 0;   // how long the block lasts
+        std::uint32_t remember = 0;  // seconds from its beginning until the level is forgotten
+        LimitRef memory;             // holds `remember` units
+    };
+    std::vector<BlockLevel> levels;     // a block repeated before it is forgotten has the next one
+    std::vector<std::uint16_t> failed;  // statuses that are failures
+    bool cleared_by_success = false;    // a 2xx or 3xx forgets the failures
+
+    [[nodiscard]] bool fails(int status) const;
 };
 
 // ---- ceilings, quotas, idempotency: kept by the ledger ----
@@ -291,6 +333,8 @@ public:
     // Entities that come from the request: {"team", path.teamId}.
     std::vector<std::pair<std::string, Selector>> bound_entities;
     std::vector<LimitRule> limits;
+    std::vector<StrikeRule> strikes;
+    std::vector<bool> body_routes;      // by RouteIndex: some rule counts by a field of the body
     std::vector<CeilingRule> ceilings;  // in the order in which they are judged and reported
     std::vector<QuotaRule> quotas;
     std::vector<IdempotencyRule> idempotency;

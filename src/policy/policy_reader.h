@@ -86,6 +86,7 @@ private:
     void read_scope(const YamlNode& node, LimitRule& rule);
     void read_methods(const YamlNode& node, LimitRule& rule);
     void read_key(const YamlNode& node, LimitRule& rule);
+    void check_body_key(const LimitRule& rule);
     std::optional<Selector> read_selector(const YamlNode& node, std::size_t offset,
                                           std::string_view text);
     std::vector<bool> route_set(const YamlNode& node);
@@ -94,6 +95,17 @@ private:
     void read_store_down(const YamlNode& node, LimitRule& rule);
     void read_cost(const YamlNode& node, LimitRule& rule);
     void read_cost_source(const YamlNode* node, std::string& header);
+
+    // read_strikes.cc
+    void read_strikes(const YamlNode& node);
+    void read_strike(const YamlNode& node);
+    [[nodiscard]] LimitRule attempts_of(const YamlNode& node);
+    [[nodiscard]] LimitRule block_of(const YamlNode& node, const LimitRule& attempts);
+    void read_failed(const YamlNode& node, StrikeRule& strike);
+    void read_block(const YamlNode& node, StrikeRule& strike);
+    std::optional<std::uint32_t> read_seconds(const YamlNode& node, std::string_view what);
+    void make_levels(const YamlNode& node, std::uint32_t first, StrikeRule& strike);
+    void note_body_routes();
 
     // read_numbers.cc
     void read_numbers(const YamlNode& limit, LimitRule& rule);

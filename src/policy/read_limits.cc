@@ -52,6 +52,7 @@ void PolicyReader::read_limit(const YamlNode& node) {
     read_scope(node, rule);
     if (const YamlNode* key = node.find("per")) {
         read_key(*key, rule);
+        check_body_key(rule);
     }
     read_numbers(node, rule);
     if (const YamlNode* cost = node.find("cost")) {

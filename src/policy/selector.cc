@@ -27,6 +27,7 @@ constexpr std::array request_words{
     NamedSource{"path", Selector::Source::path},
     NamedSource{"query", Selector::Source::query},
     NamedSource{"header", Selector::Source::header},
+    NamedSource{"body", Selector::Source::body},
 };
 
 // An entity kind may be any word, so a slip in one of our own words would pass unseen.
@@ -55,7 +56,7 @@ std::optional<TextProblem> parse_word(std::string_view text, Selector& selector)
     if (!is_identifier(text)) {
         return TextProblem{0,
                            "expected a word such as route, address or workspace, or a dotted name "
-                           "such as account.plan, path.id, query.q, header.X-App"};
+                           "such as account.plan, path.id, query.q, header.X-App, body.email"};
     }
     selector.source = Selector::Source::entity;
     selector.name = std::string(text);
@@ -81,7 +82,7 @@ std::optional<TextProblem> parse_attribute(std::string_view text, Selector& sele
     if (first == "route" || first == "method" || first == "address") {
         return TextProblem{0, cat("'", first, "' has no attributes")};
     }
-    if (first == "body" || first == "cookie" || first == "env") {
+    if (first == "cookie" || first == "env") {
         return TextProblem{0, cat("'", first, ".' cannot be used here")};
     }
     return first == "credential" ? std::nullopt : check_slip(first);

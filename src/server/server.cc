@@ -1,6 +1,7 @@
 // Composition root: everything is made here, in the order in which it depends on one another, and
 // ends in the reverse of it. The order of the members is the lifetime rule.
 #include "server/server.h"
+#include "server/process/block_keeper.h"
 
 #include <algorithm>
 #include <atomic>
@@ -60,6 +61,7 @@ private:
     [[nodiscard]] absl::Status check_ports() const;
     [[nodiscard]] absl::Status open_ledger();
     [[nodiscard]] absl::Status open_rules();
+    [[nodiscard]] absl::Status open_blocks();
     [[nodiscard]] absl::Status open_listeners();
     void say_ready();
     void tick();
@@ -83,7 +85,9 @@ private:
     Counters* counters_ = nullptr;
     std::unique_ptr<Ledger> ledger_;
     std::unique_ptr<LedgerRunner> ledger_runner_;  // ends after the gateway's last question
+    std::unique_ptr<BlockKeeper> block_keeper_;
     std::unique_ptr<Engine> engine_;
+    std::unique_ptr<BlockBook> blocks_;
     std::unique_ptr<AccessLog> access_log_;
     std::unique_ptr<Observers> observers_;
     std::unique_ptr<Reloader> reloader_;
@@ -97,8 +101,9 @@ absl::Status ServerImpl::open() {
     if (absl::Status status = check_ports(); !status.ok()) {
         return status;
     }
-    for (const auto step : {&ServerImpl::open_counters, &ServerImpl::open_ledger,
-                            &ServerImpl::open_rules, &ServerImpl::open_listeners}) {
+    for (const auto step :
+         {&ServerImpl::open_counters, &ServerImpl::open_ledger, &ServerImpl::open_rules,
+          &ServerImpl::open_blocks, &ServerImpl::open_listeners}) {
         if (auto status = (this->*step)(); !status.ok()) {
             return status;
         }
@@ -161,6 +166,24 @@ absl::Status ServerImpl::open_rules() {
                                                        .log = parts_.log,
                                                        .environment = parts_.environment},
                                            config_, *rules);
+    return absl::OkStatus();
+}
+
+// Blocks that were in force when the process before this one ended are in force again.
+absl::Status ServerImpl::open_blocks() {
+    if (ledger_runner_ != nullptr) {
+        block_keeper_ = std::make_unique<BlockKeeper>(*ledger_runner_);
+    }
+    blocks_ = std::make_unique<BlockBook>(*engine_, block_keeper_.get());
+    engine_->watch_blocks(blocks_.get());
+    if (ledger_ == nullptr) {
+        return absl::OkStatus();
+    }
+    const auto kept = ledger_->blocks();
+    if (!kept.ok()) {
+        return kept.status();
+    }
+    blocks_->restore(*kept, parts_.clock.now());
     return absl::OkStatus();
 }
 

@@ -15,6 +15,7 @@
 #include "base/text.h"
 #include "ledger/runner.h"
 #include "server/gateway.h"
+#include "server/process/block_keeper.h"
 #include "workbench/exchange_report.h"
 #include "workbench/loopback_client.h"
 #include "workbench/loopback_peer.h"
@@ -143,6 +144,8 @@ private:
     std::unique_ptr<Ledger> ledger_;  // outlives restarts
     std::unique_ptr<LedgerRunner> ledger_runner_;
     std::unique_ptr<Engine> engine_;
+    std::unique_ptr<BlockKeeper> keeper_;
+    std::unique_ptr<BlockBook> blocks_;
     std::unique_ptr<Gateway> gateway_;
     std::optional<LoopbackClient> client_;
 };
@@ -173,6 +176,14 @@ absl::Status HttpTestBed::open() {
     snapshot->directory = rules_.directory;
     snapshot->since = stepped_.now().mono;
     engine_ = std::make_unique<Engine>(*counters_, std::move(snapshot), local_.get());
+    const auto kept = ledger_->blocks();
+    if (!kept.ok()) {
+        return kept.status();
+    }
+    keeper_ = std::make_unique<BlockKeeper>(*ledger_runner_);
+    blocks_ = std::make_unique<BlockBook>(*engine_, keeper_.get());
+    engine_->watch_blocks(blocks_.get());
+    blocks_->restore(*kept, stepped_.now());
     GatewayOptions options;
     options.listeners.emplace_back();
     options.threads = 1;

@@ -36,8 +36,24 @@ struct VirtualService::InFlight {
         answer = {};
     }
     [[nodiscard]] RequestView view() const {
-        return {request.method, request.target, headers, request.peer, id};
+        return {request.method, request.target, headers, request.peer, id, request.body};
     }
+};
+
+// Blocks are written through to the ledger, which a restart leaves.
+class VirtualService::KeptBlocks final : public BlockStore {
+public:
+    KeptBlocks(VirtualService& service) : service_(service) {}
+    void keep(const Block& block) override {
+        static_cast<void>(service_.ledger_->apply_one(
+            PutBlock{block.key, block.until, block.level, block.forget_at}, service_.now().wall));
+    }
+    void drop(std::string_view key) override {
+        static_cast<void>(service_.ledger_->apply_one(LiftBlock{key}, service_.now().wall));
+    }
+
+private:
+    VirtualService& service_;
 };
 
 VirtualService::VirtualService(VirtualServiceOptions options, Sink sink)
@@ -76,10 +92,19 @@ absl::Status VirtualService::open(const Rules& rules) {
     snapshot->policy = rules.policy;
     snapshot->directory = rules.directory;
     snapshot->since = now().mono;
+    blocks_.reset();
     engine_.reset();
     counters_ = std::make_unique<SwitchableCounters>(*std::move(shared));
     local_ = *std::move(local);
     engine_ = std::make_unique<Engine>(*counters_, std::move(snapshot), local_.get());
+    kept_blocks_ = std::make_unique<KeptBlocks>(*this);
+    blocks_ = std::make_unique<BlockBook>(*engine_, kept_blocks_.get());
+    engine_->watch_blocks(blocks_.get());
+    const auto kept = ledger_->blocks();
+    if (!kept.ok()) {
+        return kept.status();
+    }
+    blocks_->restore(*kept, now());
     return absl::OkStatus();
 }
 
@@ -105,7 +130,14 @@ absl::Status VirtualService::request(Mono at, ServiceRequest request, std::uint6
         idle_.push_back(std::move(call));
         return absl::OkStatus();
     }
-    engine_->begin(call->exchange, call->view(), now());
+    engine_->arrive(call->exchange, call->view(), now());
+    if (Engine::needs_body(call->exchange) && call->request.body.size() > max_read_body_bytes) {
+        refuse_body(std::move(call));
+        return absl::OkStatus();
+    }
+    if (call->exchange.decision.kind == Decision::Kind::admit) {
+        engine_->decide(call->exchange, call->request.body, now());
+    }
     if (call->exchange.decision.kind != Decision::Kind::admit) {
         finish_refused(*call);
         idle_.push_back(std::move(call));
@@ -116,6 +148,16 @@ absl::Status VirtualService::request(Mono at, ServiceRequest request, std::uint6
     }
     run_until(at);
     return absl::OkStatus();
+}
+
+// A body that is larger than what may be read before the request is judged or its key looked up.
+void VirtualService::refuse_body(std::unique_ptr<InFlight> call) {
+    call->answer.outcome = ServiceOutcome::refused;
+    put_answer(engine_->failure(call->exchange, BuiltIn::payload_too_large), call->request.method,
+               now().wall, call->answer);
+    engine_->finish(call->exchange, {.kind = Ending::Kind::refused}, now());
+    answer(*call, std::move(call->answer));
+    idle_.push_back(std::move(call));
 }
 
 void VirtualService::forward(std::unique_ptr<InFlight> call) {
@@ -145,12 +187,7 @@ void VirtualService::finish_refused(InFlight& call) {
 void VirtualService::ask_ledger(std::unique_ptr<InFlight> call) {
     const Durable& durable = *call->exchange.durable;
     if (durable.needs_body() && call->request.body.size() > durable.max_body()) {
-        call->answer.outcome = ServiceOutcome::refused;
-        put_answer(engine_->failure(call->exchange, BuiltIn::payload_too_large),
-                   call->request.method, now().wall, call->answer);
-        engine_->finish(call->exchange, {.kind = Ending::Kind::refused}, now());
-        answer(*call, std::move(call->answer));
-        idle_.push_back(std::move(call));
+        refuse_body(std::move(call));
         return;
     }
     if (!engine_->ask(call->exchange, call->request.body)) {
@@ -280,6 +317,7 @@ void VirtualService::complete(InFlight& call) {
         }
         const Ending ending{
             .kind = Ending::Kind::answered, .status = upstream.status, .response_headers = fields};
+        engine_->answered(call.exchange, upstream.status, now());
         engine_->finish(call.exchange, ending, now());
         put_upstream_answer(*engine_, call.exchange, upstream, now().wall, call.answer);
     }

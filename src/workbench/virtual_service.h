@@ -28,6 +28,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "engine/block_book.h"
 #include "engine/engine.h"
 #include "ration/ledger.h"
 #include "workbench/message.h"
@@ -71,6 +72,7 @@ public:
 
 private:
     struct InFlight;
+    class KeptBlocks;
     struct Due {
         Mono at{};
         std::uint64_t order = 0;  // of beginning: settles equal instants
@@ -87,6 +89,7 @@ private:
     void complete(InFlight& call);
     void settle_durable(InFlight& call);
     void finish_refused(InFlight& call);
+    void refuse_body(std::unique_ptr<InFlight> call);
     // What becomes of a call that the limits have admitted: forwarded, held, or answered.
     void ask_ledger(std::unique_ptr<InFlight> call);
     void judge(std::unique_ptr<InFlight> call, const LedgerReply& reply);
@@ -105,8 +108,10 @@ private:
     std::unique_ptr<Counters> local_;
     std::unique_ptr<Engine> engine_;
     std::unique_ptr<Ledger> ledger_;  // outlives restarts
-    std::vector<Due> pending_;        // a heap
-    std::deque<Due> held_;            // contended, in the order of their deadlines
+    std::unique_ptr<KeptBlocks> kept_blocks_;
+    std::unique_ptr<BlockBook> blocks_;
+    std::vector<Due> pending_;  // a heap
+    std::deque<Due> held_;      // contended, in the order of their deadlines
     std::vector<std::unique_ptr<InFlight>> idle_;
 };
 

@@ -46,6 +46,50 @@ TEST_P(CountersConformance, RefusalsByOneAxisLeaveTheOtherAlone) {
     EXPECT_EQ(look(caller, at_ms(0), 1, "c/K").remaining, 1U);
 }
 
+TEST_P(CountersConformance, ARequirementRefusesLikeATakeAndChargesNothing) {
+    const LimitRef block = ref(token_bucket(1, seconds(1), 600));
+    const LimitRef minute = ref(token_bucket(60, minutes(1)));
+    const auto ask = [&](Now now) {
+        return apply({{.key = "b/x", .limit = block, .cost = 600, .op = ChargeOp::require},
+                      {.key = "m/x", .limit = minute}},
+                     now);
+    };
+    for (int i = 0; i < 3; ++i) {
+        const Outcome free = ask(at_ms(0));
+        EXPECT_TRUE(free.admitted);
+        EXPECT_EQ(free.levels[0].verdict, Verdict::admitted);
+        EXPECT_EQ(free.levels[0].used, 0U);
+    }
+    EXPECT_TRUE(apply({{.key = "b/x", .limit = block, .cost = 90, .op = ChargeOp::force}}, at_ms(0))
+                    .admitted);
+    const Outcome blocked = ask(at_ms(500));
+    EXPECT_FALSE(blocked.admitted);
+    EXPECT_EQ(blocked.levels[0].verdict, Verdict::refused);
+    EXPECT_EQ(blocked.levels[0].wait, seconds(90) - milliseconds(500));
+    EXPECT_EQ(look(minute, at_ms(500), 1, "m/x").used, 3U) << "nothing was charged";
+    EXPECT_FALSE(ask(at(seconds(90) - Nanos(1'000))).admitted);
+    EXPECT_TRUE(ask(at(seconds(90))).admitted);
+}
+
+TEST_P(CountersConformance, ARequirementOnAWindowIsJudgedBeforeWhatFollows) {
+    for (const Limit& kind :
+         {fixed_window(2, hours(1)), sliding_window(2, hours(1)), sliding_counter(2, hours(1))}) {
+        SCOPED_TRACE(to_string(kind));
+        counters = GetParam().open();
+        const LimitRef limit = ref(kind);
+        const auto ask = [&] {
+            return apply({{.key = "w/x", .limit = limit, .op = ChargeOp::require},
+                          {.key = "w/x", .limit = limit}},
+                         at_ms(0))
+                .admitted;
+        };
+        EXPECT_TRUE(ask());
+        EXPECT_TRUE(ask());
+        EXPECT_FALSE(ask());
+        EXPECT_EQ(look(limit, at_ms(0), 1, "w/x").used, 2U);
+    }
+}
+
 TEST_P(CountersConformance, EveryRefusalIsToldWithItsOwnWait) {
     const LimitRef minute = ref(token_bucket(1, minutes(1)));
     const LimitRef hour = ref(fixed_window(1, hours(1)));

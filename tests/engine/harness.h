@@ -87,7 +87,12 @@ public:
 
     [[nodiscard]] const Exchange& exchange() const { return exchange_; }
     [[nodiscard]] Reply reply() const;
-    void finish(Ending ending, Now now) { engine_.finish(exchange_, ending, now); }
+    void finish(Ending ending, Now now) {
+        if (ending.kind == Ending::Kind::answered) {
+            engine_.answered(exchange_, ending.status, now);
+        }
+        engine_.finish(exchange_, ending, now);
+    }
 
 private:
     Engine& engine_;

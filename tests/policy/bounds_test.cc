@@ -61,6 +61,33 @@ std::string limits(std::size_t count) {
            });
 }
 
+// A route of its own for each, since a request meets at most sixteen limits.
+std::string strikes(std::size_t count) {
+    return routes(count) + "strikes:\n" + repeated(count, [](std::size_t i) {
+               const std::string n = std::to_string(i);
+               return "  - {name: s" + n + ", routes: [r" + n +
+                      "], per: [], failures: 5/min, block: 1 min}\n";
+           });
+}
+
+std::string block_levels(std::size_t count) {
+    return "routes: {r: GET /r}\nstrikes:\n  - {name: s, per: [], failures: 5/min, block: {first: "
+           "1 "
+           "s, at_most: " +
+           std::to_string(std::uint64_t{1} << (count - 1)) + " s}}\n";
+}
+
+std::string failed_statuses(std::size_t count) {
+    return "routes: {r: GET /r}\nstrikes:\n  - {name: s, per: [], failures: 5/min, block: 1 min, "
+           "failed: [" +
+           repeated(count, [](std::size_t i) { return std::to_string(400 + i) + ", "; }) + "]}\n";
+}
+
+std::string strike_name_bytes(std::size_t count) {
+    return "routes: {r: GET /r}\nstrikes:\n  - {per: [], failures: 5/min, block: 1 min, name: " +
+           std::string(count, 'n') + "}\n";
+}
+
 std::string charges(std::size_t count) {
     return "routes: {r: GET /r}\nlimits:\n" + repeated(count, [](std::size_t i) {
                return "  - {name: l" + std::to_string(i) + ", per: [], concurrency: 1}\n";
@@ -122,6 +149,10 @@ INSTANTIATE_TEST_SUITE_P(
         Bound{"Kinds", kinds, max_kinds}, Bound{"Places", places, max_places_per_kind},
         Bound{"BoundEntities", bound_entities, max_bound_entities},
         Bound{"Limits", limits, max_limits}, Bound{"Charges", charges, max_charges},
+        Bound{"Strikes", strikes, max_strikes},
+        Bound{"BlockLevels", block_levels, max_block_levels},
+        Bound{"FailedStatuses", failed_statuses, max_failed_statuses},
+        Bound{"StrikeNameBytes", strike_name_bytes, max_strike_name_bytes},
         Bound{"KeyParts", key_parts, max_key_parts},
         Bound{"NameBytes", name_bytes, max_rule_name_bytes},
         Bound{"Refusals", refusals, max_refusals},

@@ -51,6 +51,8 @@ std::string selector_text(const Selector& selector) {
             return cat("query.", selector.name);
         case Selector::Source::header:
             return cat("header.", selector.name);
+        case Selector::Source::body:
+            return cat("body.", selector.name);
     }
     return "";
 }

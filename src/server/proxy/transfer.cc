@@ -52,9 +52,26 @@ bool Transfer::begin() {
                            .headers = head_.fields.fields,
                            .peer = client_->facts().peer,
                            .id = {id_.data(), id_.size()}};
-    Engine& engine = worker_.engine();
-    engine.begin(exchange_, view, arrived_);
+    worker_.engine().arrive(exchange_, view, arrived_);
     begun_ = true;
+    if (!Engine::needs_body(exchange_) || request_body_.done()) {
+        return decide(arrived_);
+    }
+    if (head_.length > max_read_body_bytes) {
+        fail(BuiltIn::payload_too_large, Ending::Kind::refused,
+             "body larger than can be looked at");
+        return false;
+    }
+    stage_ = Stage::collecting;
+    undecided_ = true;
+    return true;
+}
+
+// True when the request goes on: to the upstream, or first to the ledger.
+bool Transfer::decide(Now now) {
+    if (exchange_.decision.kind == Decision::Kind::admit) {
+        worker_.engine().decide(exchange_, body_, now);
+    }
     if (exchange_.decision.kind == Decision::Kind::admit) {
         return exchange_.durable == nullptr || begin_ledger();
     }
@@ -304,7 +321,7 @@ void Transfer::reset() {
     durable_.reset();
     clear_text(body_);
     clear_text(kept_);
-    sent_any_ = answer_started_ = collected_ = false;
+    sent_any_ = answer_started_ = collected_ = undecided_ = false;
     client_ = nullptr;
     clear_text(head_text_);
     clear_text(response_text_);

@@ -84,10 +84,13 @@ private:
 
     static void on_wait_timeout(void* self);
 
+    [[nodiscard]] bool decide(Now now);
+
     // transfer_ledger.cc
     [[nodiscard]] bool begin_ledger();
     [[nodiscard]] bool ask_ledger();
     void collect_body();
+    void body_collected();
     void send_collected_body();
     void ledger_replied(const LedgerReply& reply) override;
     void take_verdict(const LedgerReply& reply);
@@ -153,6 +156,7 @@ private:
     std::shared_ptr<Durable> durable_;
     std::shared_ptr<LedgerCall> call_;  // not answered yet
     bool collected_ = false;            // the request's body is in `body_`
+    bool undecided_ = false;            // it is read before the request is judged
     std::string body_;
     std::string kept_;             // of the answer's body
     bool sent_any_ = false;        // the upstream may have seen something of the request

@@ -26,9 +26,12 @@ bool Transfer::begin_ledger() {
     if (!durable_->needs_body()) {
         return ask_ledger();
     }
-    if (head_.length > durable_->max_body()) {
+    if (head_.length > durable_->max_body() || body_.size() > durable_->max_body()) {
         fail(BuiltIn::payload_too_large, Ending::Kind::refused, "body larger than a key allows");
         return false;
+    }
+    if (collected_) {
+        return ask_ledger();
     }
     stage_ = Stage::collecting;
     return true;
@@ -46,18 +49,29 @@ void Transfer::collect_body() {
         }
         body_.append(step.content);
         in.consume(step.used);
-        if (body_.size() > durable_->max_body()) {
-            return body_failed(BuiltIn::payload_too_large, "body larger than a key allows");
+        if (body_.size() > (undecided_ ? max_read_body_bytes : durable_->max_body())) {
+            return body_failed(BuiltIn::payload_too_large, "body larger than can be looked at");
         }
         if (step.used == 0 && !request_body_.done()) {
             return;
         }
     }
-    if (over()) {
-        return;
+    if (!over()) {
+        collected_ = true;
+        body_collected();
     }
-    collected_ = true;
-    if (ask_ledger() && stage_ == Stage::forwarding) {
+}
+
+void Transfer::body_collected() {
+    asked_ = worker_.loop().now();
+    bool goes_on = false;
+    if (std::exchange(undecided_, false)) {
+        stage_ = Stage::plain;
+        goes_on = decide(asked_);
+    } else {
+        goes_on = ask_ledger();
+    }
+    if (goes_on && (stage_ == Stage::plain || stage_ == Stage::forwarding)) {
         acquire(first_want());
     }
 }

@@ -220,6 +220,7 @@ void Transfer::take_final_head() {
     upstream_status_ = status_ = response_.status;
     upstream_time_ = worker_.loop().now().mono - asked_.mono;
     outcome_ = RequestOutcome::admitted;
+    worker_.engine().answered(exchange_, response_.status, worker_.loop().now());
     response_body_.start(response_.framing, response_.length);
     switch (response_.framing) {
         case http::Framing::none:

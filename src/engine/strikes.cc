@@ -1,0 +1,272 @@
+// Problem: a block has a length that grows, must hold in every process that shares the counters,
+// and is checked in the same step as all limits. Idea: time is a bucket's content. A bucket that
+// loses one unit a second and is filled with 600 of them is blocked for 600 s, empties by itself,
+// and the wait until it is empty is the wait that is told. How often somebody was blocked is known
+// the same way: each level has such a bucket, full for as long as the level is remembered. So
+// strikes need nothing of a store that limits do not need.
+#include "engine/strikes.h"
+
+#include <algorithm>
+#include <array>
+
+#include "base/assert.h"
+#include "engine/subject.h"
+#include "policy/key.h"
+
+namespace ration {
+namespace {
+
+constexpr std::uint32_t everything =
+    1'000'000'000;  // above any level: give back takes what is there
+
+using Key = std::string;
+
+// The same subject under another identity: a key's identity stands in front, behind its length.
+Key under(std::string_view identity, std::string_view key, std::size_t rule_bytes) {
+    Key made(1, static_cast<char>(identity.size()));
+    made += identity;
+    made += key.substr(rule_bytes);
+    return made;
+}
+
+Charge charge_of(const Key& key, LimitRef limit, ChargeOp op, std::uint64_t cost) {
+    return {.key = key,
+            .rule_bytes = static_cast<std::uint16_t>(1 + static_cast<unsigned char>(key[0])),
+            .op = op,
+            .cost = static_cast<std::uint32_t>(std::min<std::uint64_t>(cost, everything)),
+            .limit = limit};
+}
+
+bool is_success(int status) {
+    return status >= 200 && status < 400;
+}
+
+std::uint32_t whole_seconds(Nanos time) {
+    const Nanos up = std::max(time, Nanos(0)) + std::chrono::seconds(1) - Nanos(1);
+    return static_cast<std::uint32_t>(
+        std::min<std::int64_t>(up / std::chrono::seconds(1), max_block / std::chrono::seconds(1)));
+}
+
+// One attempt under one rule: its charge, the block's, and where they are kept.
+class Attempt {
+public:
+    Attempt(const Exchange& exchange, std::size_t at, Counters& counters, Now now)
+        : exchange_(exchange),
+          attempts_(exchange.charges[at]),
+          limit_(exchange.rule_at(at)),
+          rule_(exchange.policy().strikes[limit_.strike]),
+          counters_(counters),
+          now_(now),
+          failures_key_(under(rule_.failures_name, attempts_.key, attempts_.rule_bytes)),
+          block_key_(block_key()) {}
+
+    void give_back() {
+        Charge charge = attempts_;
+        charge.op = ChargeOp::give_back;
+        charge.taken = exchange_.arrived;
+        static_cast<void>(apply({&charge, 1}));
+    }
+
+    void forget() {
+        Charge attempts = attempts_;
+        attempts.op = ChargeOp::give_back;
+        attempts.cost = everything;
+        const std::array charges{
+            attempts, charge_of(failures_key_, rule_.failures, ChargeOp::give_back, everything)};
+        static_cast<void>(apply(charges));
+    }
+
+    // Counts the failure; the block that it leads to, if it does.
+    std::optional<std::uint32_t> strike() {
+        const std::array charges{charge_of(failures_key_, rule_.failures, ChargeOp::force, 1),
+                                 block_charge(ChargeOp::observe, bucket()->capacity)};
+        const Outcome outcome = apply(charges);
+        if (outcome.status != absl::StatusCode::kOk ||
+            outcome.levels[0].used < rule_.failures->amount ||
+            outcome.levels[1].verdict != Verdict::admitted) {
+            return std::nullopt;
+        }
+        return begin_block();
+    }
+
+    [[nodiscard]] const StrikeRule& rule() const { return rule_; }
+
+private:
+    // Whoever is counted is judged for a block in the same step, so its charge is there.
+    [[nodiscard]] Key block_key() const {
+        std::size_t i = 0;
+        while (exchange_.rule_of[i] != rule_.block) {
+            ++i;
+            RATION_ASSERT(i < exchange_.charge_count);
+        }
+        return Key(exchange_.charges[i].key);
+    }
+    [[nodiscard]] LimitRef bucket() const {
+        return *exchange_.policy().limits[rule_.block].numbers.fixed;
+    }
+    [[nodiscard]] Charge block_charge(ChargeOp op, std::uint64_t cost) const {
+        return charge_of(block_key_, bucket(), op, cost);
+    }
+    [[nodiscard]] Outcome apply(std::span<const Charge> charges) {
+        return counters_.apply_one(
+            {.charges = charges, .numbers_since = exchange_.rules->since, .lease = exchange_.lease},
+            now_);
+    }
+
+    // The highest level that is still remembered, and how much of its memory is used.
+    std::size_t remembered(std::vector<std::uint64_t>& used) {
+        std::vector<Key> keys;
+        std::vector<Charge> charges;
+        for (const StrikeRule::BlockLevel& level : rule_.levels) {
+            keys.push_back(under(level.name, block_key_, 1 + rule_.name.size()));
+        }
+        for (std::size_t i = 0; i < keys.size(); ++i) {
+            charges.push_back(charge_of(keys[i], rule_.levels[i].memory, ChargeOp::observe, 1));
+        }
+        const Outcome outcome = apply(charges);
+        std::size_t highest = 0;
+        used.assign(keys.size(), 0);
+        for (std::size_t i = 0; i < keys.size() && i < outcome.count; ++i) {
+            used[i] = outcome.levels[i].used;
+            highest = used[i] != 0 ? i + 1 : highest;
+        }
+        return highest;
+    }
+
+    std::uint32_t begin_block() {
+        std::vector<std::uint64_t> used;
+        const std::size_t next = std::min(remembered(used) + 1, rule_.levels.size());
+        const StrikeRule::BlockLevel& level = rule_.levels[next - 1];
+        const Key memory_key = under(level.name, block_key_, 1 + rule_.name.size());
+        // Where the failures outlast the block one try is free after it; where they do not, it is
+        // one of many.
+        Charge attempts = attempts_;
+        attempts.op = ChargeOp::give_back;
+        const std::array charges{
+            block_charge(ChargeOp::force, level.seconds),
+            charge_of(memory_key, level.memory, ChargeOp::force,
+                      level.remember - std::min<std::uint64_t>(level.remember, used[next - 1])),
+            attempts};
+        const Outcome outcome = apply(charges);
+        // Two failures at the same instant, in two processes, may both have begun it.
+        if (outcome.count != 0 && outcome.levels[0].used > level.seconds) {
+            const Charge excess =
+                block_charge(ChargeOp::give_back, outcome.levels[0].used - level.seconds);
+            static_cast<void>(apply({&excess, 1}));
+        }
+        return static_cast<std::uint32_t>(next);
+    }
+
+    const Exchange& exchange_;
+    const Charge& attempts_;
+    const LimitRule& limit_;
+    const StrikeRule& rule_;
+    Counters& counters_;
+    Now now_;
+    Key failures_key_;
+    Key block_key_;
+};
+
+std::vector<std::string> key_parts(const Exchange& exchange, const LimitRule& limit) {
+    std::array<char, max_target_bytes> room;
+    Scratch scratch(room);
+    std::vector<std::string> parts;
+    for (const Selector& selector : limit.key) {
+        parts.emplace_back(key_part(exchange, selector, scratch).value_or(std::string_view()));
+    }
+    return parts;
+}
+
+void tell(const Exchange& exchange, const StrikeRule& rule, std::uint32_t number, Now now,
+          BlockWatcher* watcher) {
+    if (watcher == nullptr) {
+        return;
+    }
+    const LimitRule& limit = exchange.policy().limits[rule.block];
+    const StrikeRule::BlockLevel& level = rule.levels[number - 1];
+    watcher->block_begun({.rule = rule,
+                          .limit = limit,
+                          .parts = key_parts(exchange, limit),
+                          .at = now,
+                          .level = number,
+                          .until = now.wall + std::chrono::seconds(level.seconds),
+                          .forget_at = now.wall + std::chrono::seconds(level.remember)});
+}
+
+}  // namespace
+
+void judge_attempts(Exchange& exchange, int status, const Stores& stores, Now now) {
+    for (std::size_t i = 0; i < exchange.enforced_count; ++i) {
+        const std::uint32_t bit = std::uint32_t{1} << i;
+        const LimitRule& limit = exchange.rule_at(i);
+        if (limit.part != StrikePart::attempts ||
+            (exchange.taken & exchange.to_settle & bit) == 0) {
+            continue;
+        }
+        exchange.to_settle &= ~bit;
+        const bool local = (exchange.local & bit) != 0;
+        Attempt attempt(exchange, i, local ? *stores.local : stores.counters, now);
+        if (attempt.rule().fails(status)) {
+            if (const auto level = attempt.strike()) {
+                tell(exchange, attempt.rule(), *level, now, stores.watcher);
+            }
+        } else if (attempt.rule().cleared_by_success && is_success(status)) {
+            attempt.forget();
+        } else {
+            attempt.give_back();
+        }
+    }
+}
+
+StrikeKeys::StrikeKeys(const Policy& policy, const StrikeRule& rule,
+                       std::span<const std::string_view> parts)
+    : rule_(rule), bucket_(*policy.limits[rule.block].numbers.fixed) {
+    std::array<char, max_built_key_bytes> buffer;
+    std::uint16_t rule_bytes = 0;
+    attempts_key_ = build_key(buffer, policy.limits[rule.attempts].name, parts, rule_bytes);
+    block_key_ = build_key(buffer, rule.name, parts, rule_bytes);
+}
+
+void StrikeKeys::block(Counters& counters, std::uint32_t level, Wall until, Wall forget_at,
+                       Now now) const {
+    const std::size_t at = std::clamp<std::size_t>(level, 1, rule_.levels.size()) - 1;
+    const LimitRef memory = rule_.levels[at].memory;
+    const std::uint64_t blocked =
+        std::min<std::uint64_t>(whole_seconds(until - now.wall), bucket_->capacity);
+    const std::uint64_t remembered =
+        std::min<std::uint64_t>(whole_seconds(forget_at - now.wall), memory->capacity);
+    const Key memory_key = under(rule_.levels[at].name, block_key_, 1 + rule_.name.size());
+    const std::array charges{charge_of(block_key_, bucket_, ChargeOp::force, blocked),
+                             charge_of(memory_key, memory, ChargeOp::force, remembered)};
+    static_cast<void>(counters.apply_one({.charges = charges}, now));
+}
+
+void StrikeKeys::lift(Counters& counters, Now now) const {
+    const std::size_t identity = 1 + static_cast<unsigned char>(attempts_key_[0]);
+    const Key failures = under(rule_.failures_name, attempts_key_, identity);
+    std::vector<Key> memories;
+    for (const StrikeRule::BlockLevel& level : rule_.levels) {
+        memories.push_back(under(level.name, block_key_, 1 + rule_.name.size()));
+    }
+    std::vector<Charge> charges{
+        charge_of(block_key_, bucket_, ChargeOp::give_back, everything),
+        charge_of(failures, rule_.failures, ChargeOp::give_back, everything)};
+    for (std::size_t i = 0; i < memories.size() && charges.size() < max_charges; ++i) {
+        charges.push_back(
+            charge_of(memories[i], rule_.levels[i].memory, ChargeOp::give_back, everything));
+    }
+    static_cast<void>(counters.apply_one({.charges = charges}, now));
+    const Charge attempts =
+        charge_of(attempts_key_, rule_.failures, ChargeOp::give_back, everything);
+    static_cast<void>(counters.apply_one({.charges = {&attempts, 1}}, now));
+}
+
+Nanos StrikeKeys::blocked(Counters& counters, Now now) const {
+    const Charge look = charge_of(block_key_, bucket_, ChargeOp::observe, bucket_->capacity);
+    const Outcome outcome = counters.apply_one({.charges = {&look, 1}}, now);
+    return outcome.count == 1 && outcome.levels[0].verdict == Verdict::refused
+               ? outcome.levels[0].wait
+               : Nanos(0);
+}
+
+}  // namespace ration

@@ -1,0 +1,64 @@
+// Strikes: what the answer to an attempt means for who made it.
+//
+// An attempt has taken its place among the failures when it began (the `attempts` part of its
+// rule). Here the place becomes a failure, is given back, or everything is forgotten; and when the
+// failures reach the threshold the block begins, before the failing answer's first byte goes out.
+// Thread rule: as the exchange's. Units: whole seconds of blocks, wall and monotonic time passed
+// in.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "engine/charge.h"
+#include "engine/exchange.h"
+#include "ration/counters.h"
+#include "ration/time.h"
+
+namespace ration {
+
+// A block that has just begun.
+struct BlockBegun {
+    const StrikeRule& rule;
+    const LimitRule& limit;          // its `block` part
+    std::vector<std::string> parts;  // values of the rule's key, as bytes
+    Now at{};
+    std::uint32_t level = 1;
+    Wall until{};
+    Wall forget_at{};  // when a repeat would be a first again
+};
+
+// Is told of every block, on the thread of the request that led to it; must not block.
+class BlockWatcher {
+public:
+    virtual ~BlockWatcher() = default;
+    virtual void block_begun(const BlockBegun& block) = 0;
+};
+
+// What the status of the answer means, once for each attempt; `status` 0: nobody knows how it would
+// have been answered, and the places are given back.
+void judge_attempts(Exchange& exchange, int status, const Stores& stores, Now now);
+
+// The state of one subject of a strike rule, by the values of its key.
+class StrikeKeys {
+public:
+    StrikeKeys(const Policy& policy, const StrikeRule& rule,
+               std::span<const std::string_view> parts);
+
+    // Blocks it until `until`, at that level; for blocks that were kept elsewhere.
+    void block(Counters& counters, std::uint32_t level, Wall until, Wall forget_at, Now now) const;
+    // As if it had never failed.
+    void lift(Counters& counters, Now now) const;
+    // How long it is still blocked; 0: it is not, or the counters gave no answer.
+    [[nodiscard]] Nanos blocked(Counters& counters, Now now) const;
+
+private:
+    const StrikeRule& rule_;
+    LimitRef bucket_;
+    std::string block_key_;
+    std::string attempts_key_;
+};
+
+}  // namespace ration
