@@ -143,7 +143,12 @@ def oauth_introspect(request):
     return 200, {"active": True, "client_id": client} if client else {"active": False}, {}
 
 
+def healthz(request):
+    return 200, {"status": "alive"}, {}
+
+
 ROUTES = [
+    ("/healthz", {"GET": healthz}),
     ("/me/summary", {"GET": me_summary}),
     ("/me/ai/chat", {"POST": assistant}),
     ("/teams/{teamId}/tasks", {"GET": list_tasks, "POST": add_task}),

@@ -94,7 +94,10 @@ LimitRule PolicyReader::attempts_of(const YamlNode& node) {
     }
     if (const YamlNode* failures = node.find("failures")) {
         rule.numbers.shape.kind = LimitKind::sliding_window;
-        read_value(*failures, rule.numbers.shape, rule.numbers, true);
+        read_value(*failures, rule.numbers.shape, rule.numbers, false);
+        if (rule.numbers.attribute.has_value()) {
+            reader_.error(failures->at, "the number of failures is a whole number");
+        }
         if (rule.numbers.fixed.has_value() && (*rule.numbers.fixed)->amount == 0) {
             reader_.error(failures->at, "a block needs at least one failure");
             rule.numbers.fixed.reset();

@@ -65,7 +65,7 @@ TEST_P(CountersConformance, ARequirementRefusesLikeATakeAndChargesNothing) {
     const Outcome blocked = ask(at_ms(500));
     EXPECT_FALSE(blocked.admitted);
     EXPECT_EQ(blocked.levels[0].verdict, Verdict::refused);
-    EXPECT_EQ(blocked.levels[0].wait, seconds(90) - milliseconds(500));
+    EXPECT_EQ(blocked.levels[0].wait, seconds(90) - Nanos(500'000'000));
     EXPECT_EQ(look(minute, at_ms(500), 1, "m/x").used, 3U) << "nothing was charged";
     EXPECT_FALSE(ask(at(seconds(90) - Nanos(1'000))).admitted);
     EXPECT_TRUE(ask(at(seconds(90))).admitted);

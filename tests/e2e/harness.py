@@ -23,6 +23,7 @@ import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 EXAMPLE = ROOT / "examples" / "booking"
+AXUZ = ROOT / "examples" / "axuz"
 RATION = os.environ.get("RATION_BINARY", str(ROOT / "build" / "ration"))
 START_SECONDS = 60  # sanitized builds on a busy machine
 DATE = "2026-12-01"
@@ -123,9 +124,10 @@ class Process:
 
 
 class Service:
-    """The gateway with the booking policy, before the booking API or before `upstream_port`."""
+    """The gateway of an example, before the example's own API or before `upstream_port`."""
 
-    def __init__(self, upstream_port=None, latency_ms=0, settings=None):
+    def __init__(self, upstream_port=None, latency_ms=0, settings=None, example=EXAMPLE):
+        self._example = example
         self._upstream_port, self._latency_ms = upstream_port, latency_ms
         self._settings = settings or {}
         self._local = threading.local()
@@ -157,15 +159,30 @@ class Service:
             self.start_upstream()
         self.port, self.admin_port = free_port(), free_port()
         for name in ("policy.yaml", "directory.yaml"):
-            shutil.copy(EXAMPLE / name, self.folder / name)
+            shutil.copy(self._example / name, self.folder / name)
         self.serve_file = self.folder / "serve.yaml"
         self.serve_file.write_text(self._serve_text())
+        self.start_gateway()
+
+    def start_gateway(self):
         self.gateway = Process([RATION, "serve", str(self.serve_file)], self.folder, "gateway")
         wait_for(self._ready, "the gateway is ready")
 
+    def restart(self, kill):
+        """Another process with the same files, after the first was told to end or killed."""
+        if kill:
+            self.gateway.child.kill()
+            self.gateway.wait()
+        else:
+            self.gateway.end()
+        for client in self._clients:
+            client.close()
+        self._local = threading.local()
+        self.start_gateway()
+
     def _serve_text(self):
         """The shipped serve.yaml with this test's ports."""
-        text = (EXAMPLE / "serve.yaml").read_text()
+        text = (self._example / "serve.yaml").read_text()
         for shipped, mine in ((8080, self.port), (8081, self.admin_port), (8090, self._upstream_port)):
             text, count = re.subn(rf"\b{shipped}\b", str(mine), text)
             assert count, f"serve.yaml names no port {shipped}"
@@ -183,11 +200,13 @@ class Service:
             return False
 
     def start_upstream(self):
-        self.upstream = Process(
-            [sys.executable, str(EXAMPLE / "booking_api.py"), "--port", str(self._upstream_port),
-             "--database", str(self.folder / "bookings.sqlite"), "--latency-ms", str(self._latency_ms)],
-            self.folder, "upstream")
-        wait_for(lambda: accepts(self._upstream_port), "the booking API is ready")
+        program = self._example / f"{self._example.name}_api.py"
+        command = [sys.executable, str(program), "--port", str(self._upstream_port),
+                   "--latency-ms", str(self._latency_ms)]
+        if self._example == EXAMPLE:
+            command += ["--database", str(self.folder / "bookings.sqlite")]
+        self.upstream = Process(command, self.folder, "upstream")
+        wait_for(lambda: accepts(self._upstream_port), "the example's API is ready")
 
     def admin(self, path):
         client = Client(self.admin_port)

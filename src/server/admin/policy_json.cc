@@ -100,17 +100,42 @@ Json numbers_json(const Policy& policy, const Numbers& numbers) {
     return json;
 }
 
-Json limit_json(const Policy& policy, const LimitRule& rule) {
+Json routes_json(const Policy& policy, const LimitRule& rule) {
     Json routes = Json::array();
     for (std::size_t i = 0; i < rule.routes.size(); ++i) {
         if (rule.routes[i]) {
             routes.push_back(policy.routes[i].name);
         }
     }
+    return rule.routes.empty() ? Json("any") : routes;
+}
+
+Json key_json(const LimitRule& rule) {
     Json key = Json::array();
     for (const Selector& selector : rule.key) {
         key.push_back(selector_text(selector));
     }
+    return key;
+}
+
+Json strike_json(const Policy& policy, const StrikeRule& rule) {
+    const LimitRule& block = policy.limits[rule.block];
+    const LimitRule& attempts = policy.limits[rule.attempts];
+    return {{"name", rule.name},
+            {"failures", to_string(*rule.failures)},
+            {"failed", rule.failed},
+            {"per", key_json(attempts)},
+            {"routes", routes_json(policy, attempts)},
+            {"credentials", kind_list(policy, attempts.kinds)},
+            {"blocks", routes_json(policy, block)},
+            {"first_block_seconds", rule.levels.front().seconds},
+            {"longest_block_seconds", rule.levels.back().seconds},
+            {"cleared_by_success", rule.cleared_by_success},
+            {"refuse", policy.refusals[block.refusal].name},
+            {"store_down", store_down_text(block.store_down)}};
+}
+
+Json limit_json(const Policy& policy, const LimitRule& rule) {
     const Numbers& numbers = rule.numbers;
     const LimitKind kind = numbers.fixed.has_value()   ? (*numbers.fixed)->kind
                            : !numbers.by_route.empty() ? numbers.by_route[0].second->kind
@@ -118,8 +143,8 @@ Json limit_json(const Policy& policy, const LimitRule& rule) {
     Json json{{"name", rule.name},
               {"kind", limit_kind(kind)},
               {"numbers", numbers_json(policy, numbers)},
-              {"per", std::move(key)},
-              {"routes", rule.routes.empty() ? Json("any") : std::move(routes)},
+              {"per", key_json(rule)},
+              {"routes", routes_json(policy, rule)},
               {"methods", rule.methods.empty() ? Json("any") : Json(rule.methods)},
               {"credentials", kind_list(policy, rule.kinds)},
               {"refuse", policy.refusals[rule.refusal].name},
@@ -138,7 +163,13 @@ Json policy_json(const InForce& in_force) {
     }
     Json limits = Json::array();
     for (const LimitRule& rule : policy.limits) {
-        limits.push_back(limit_json(policy, rule));
+        if (rule.part == StrikePart::none) {
+            limits.push_back(limit_json(policy, rule));
+        }
+    }
+    Json strikes = Json::array();
+    for (const StrikeRule& rule : policy.strikes) {
+        strikes.push_back(strike_json(policy, rule));
     }
     Json refusals = Json::array();
     for (const Refusal& refusal : policy.refusals) {
@@ -156,6 +187,7 @@ Json policy_json(const InForce& in_force) {
     }
     json["routes"] = std::move(routes);
     json["limits"] = std::move(limits);
+    json["strikes"] = std::move(strikes);
     json["refusals"] = std::move(refusals);
     return json;
 }
