@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/strings/ascii.h"
+#include "base/json_ascii.h"
 #include "base/text.h"
 #include "base/utf8.h"
 #include "policy/problems.h"
@@ -178,37 +179,6 @@ bool append_node(std::string& out, const Template::Node& node, const HoleValues&
     return true;
 }
 
-void append_escaped_ascii(std::string& out, char c) {
-    switch (c) {
-        case '"':
-            out += "\\\"";
-            return;
-        case '\\':
-            out += "\\\\";
-            return;
-        case '\n':
-            out += "\\n";
-            return;
-        case '\r':
-            out += "\\r";
-            return;
-        case '\t':
-            out += "\\t";
-            return;
-        default:
-            break;
-    }
-    const auto byte = static_cast<unsigned char>(c);
-    if (byte >= 0x20) {
-        out += c;
-        return;
-    }
-    constexpr std::string_view digits = "0123456789abcdef";
-    out += "\\u00";
-    out += digits[byte >> 4];
-    out += digits[byte & 15];
-}
-
 }  // namespace
 
 void append_json_escaped(std::string& out, std::string_view text) {
@@ -217,7 +187,7 @@ void append_json_escaped(std::string& out, std::string_view text) {
         if (length == 0) {
             out += "\xEF\xBF\xBD";
         } else if (length == 1) {
-            append_escaped_ascii(out, text.front());
+            append_json_ascii(out, text.front());
         } else {
             out += text.substr(0, length);
         }

@@ -208,7 +208,7 @@ TEST(JsonEscaped, KeepsUtf8AndReplacesWhatIsNot) {
         {"\xed\xa0\x80", "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd"},
         {"\xc3", "\xef\xbf\xbd"},
         {"\xc3\"", "\xef\xbf\xbd\\\""},
-        {"\x1f\x7f", "\\u001f\x7f"},
+        {"\x1f\x7f", "\\u001f\\u007f"},
     };
     for (const auto& [text, expected] : cases) {
         std::string out;

@@ -5,48 +5,13 @@
 #include <charconv>
 #include <chrono>
 
+#include "base/json_ascii.h"
 #include "base/utf8.h"
 #include "wire/decimal.h"
 
 namespace ration {
 
 namespace {
-
-constexpr std::string_view hex = "0123456789abcdef";
-
-void append_escape(std::string& out, unsigned char byte) {
-    out += "\\u00";
-    out += hex[byte >> 4U];
-    out += hex[byte & 15U];
-}
-
-void append_ascii(std::string& out, char c) {
-    switch (c) {
-        case '"':
-            out += "\\\"";
-            return;
-        case '\\':
-            out += "\\\\";
-            return;
-        case '\n':
-            out += "\\n";
-            return;
-        case '\r':
-            out += "\\r";
-            return;
-        case '\t':
-            out += "\\t";
-            return;
-        default:
-            break;
-    }
-    const auto byte = static_cast<unsigned char>(c);
-    if (byte < 0x20U || byte == 0x7fU) {
-        append_escape(out, byte);
-    } else {
-        out += c;
-    }
-}
 
 constexpr auto plain_bytes = [] {
     std::array<bool, 256> table{};
@@ -88,12 +53,12 @@ void append_json_string(std::string& out, std::string_view text, std::size_t mos
             break;
         }
         if (static_cast<unsigned char>(text[i]) < 0x80U) {
-            append_ascii(out, text[i++]);
+            append_json_ascii(out, text[i++]);
             continue;
         }
         const std::size_t length = utf8_length(text.substr(i));
         if (length == 0) {
-            append_escape(out, static_cast<unsigned char>(text[i++]));
+            append_json_byte(out, static_cast<unsigned char>(text[i++]));
         } else {
             out += text.substr(i, length);
             i += length;

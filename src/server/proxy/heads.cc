@@ -91,27 +91,21 @@ void write_forwarded_proto(net::Buffer& out, const ForwardHead& forward) {
 
 // Fields of the client's head that go on to the upstream as they are.
 bool goes_to_upstream(const http::RequestHead& head, std::size_t i) {
-    switch (head.fields.ids[i]) {
-        case FieldId::other:
-        case FieldId::date:
-            break;
+    const FieldId id = head.fields.ids[i];
+    if (http::is_hop_by_hop(id)) {
+        return false;
+    }
+    switch (id) {
         case FieldId::trailer:
             return head.framing == http::Framing::chunked;
-        case FieldId::connection:
         case FieldId::content_length:
         case FieldId::expect:
         case FieldId::host:
-        case FieldId::keep_alive:
-        case FieldId::proxy_authenticate:
-        case FieldId::proxy_authorization:
-        case FieldId::proxy_connection:
-        case FieldId::te:
-        case FieldId::transfer_encoding:
-        case FieldId::upgrade:
-        case FieldId::http2_settings:
         case FieldId::x_forwarded_for:
         case FieldId::x_forwarded_proto:
             return false;
+        default:
+            break;
     }
     const std::string_view name = head.fields.fields[i].name;
     return !Engine::drops_request_field(name) &&
@@ -215,7 +209,7 @@ void write_interim_head(net::Buffer& out, const http::ResponseHead& head) {
     write_status_line(out, head.status, head.reason);
     for (std::size_t i = 0; i < head.fields.ids.size(); ++i) {
         const FieldId id = head.fields.ids[i];
-        if (!http::is_hop_by_hop(id) && id != FieldId::content_length) {
+        if (!http::is_hop_by_hop(head.fields.ids[i]) && id != FieldId::content_length) {
             append_field(out, head.fields.fields[i].name, head.fields.fields[i].value);
         }
     }
