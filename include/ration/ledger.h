@@ -214,6 +214,7 @@ public:
     [[nodiscard]] virtual absl::StatusOr<std::uint64_t> level(const CeilingUse& use) = 0;
     [[nodiscard]] virtual absl::StatusOr<std::vector<std::string>> members(std::string_view key,
                                                                            std::size_t limit) = 0;
+    // The oldest first.
     [[nodiscard]] virtual std::vector<DoubtfulAttempt> doubtful(std::size_t limit) const = 0;
     [[nodiscard]] virtual absl::StatusOr<std::vector<Block>> blocks() = 0;
 

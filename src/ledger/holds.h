@@ -21,7 +21,7 @@ struct Place {
     PlaceKind kind = PlaceKind::day;
     std::string key;
     std::int64_t at = 0;    // day: the write's instant; period: its start; quota: 0
-    std::int64_t ends = 0;  // end of the window it was judged in; quota: 0
+    std::int64_t ends = 0;  // of the window it was judged in, of a doubt about a quota
 
     friend bool operator==(const Place&, const Place&) = default;
 };

@@ -29,7 +29,9 @@ bool LedgerJob::answer() {
 LedgerRunner::LedgerRunner(Ledger& ledger, const Clock& clock, const LedgerRunnerOptions& options)
     : ledger_(ledger), clock_(clock), options_(options) {
     next_sweep_ = clock_.now().mono + options_.sweep_every;
-    thread_ = std::thread([this] { run(); });
+    if (options_.own_thread) {
+        thread_ = std::thread([this] { run(); });
+    }
 }
 
 LedgerRunner::~LedgerRunner() {
@@ -38,7 +40,9 @@ LedgerRunner::~LedgerRunner() {
         stopping_ = true;
     }
     wake_.notify_all();
-    thread_.join();
+    if (thread_.joinable()) {
+        thread_.join();
+    }
 }
 
 bool LedgerRunner::submit(std::shared_ptr<LedgerJob> job) {
@@ -61,10 +65,7 @@ std::size_t LedgerRunner::queued() const {
 void LedgerRunner::run() {
     Jobs batch;
     while (wait_for_work(batch)) {
-        retry_held(batch, std::exchange(settled_, false));
-        perform(batch);
-        batch.clear();
-        sweep_when_due();
+        perform_next(batch);
     }
     // Nobody settles any more: what is held gets its answer now.
     for (std::shared_ptr<LedgerJob>& job : std::exchange(held_, {})) {
@@ -73,18 +74,40 @@ void LedgerRunner::run() {
     }
 }
 
+bool LedgerRunner::turn() {
+    Jobs batch;
+    {
+        const std::lock_guard lock(mutex_);
+        take_queued(batch);
+    }
+    perform_next(batch);
+    return settled_ || undoes_next() || queued() > 0;
+}
+
+void LedgerRunner::perform_next(Jobs& batch) {
+    retry_held(batch, std::exchange(settled_, false));
+    perform(batch);
+    batch.clear();
+    sweep_when_due();
+}
+
 // True with a batch (perhaps empty, when a held job's deadline came); false when told to stop and
 // nothing is queued.
 bool LedgerRunner::wait_for_work(Jobs& batch) {
     std::unique_lock lock(mutex_);
-    if (queue_.empty() && !stopping_ && to_undo_.empty() && !settled_) {
+    if (queue_.empty() && !stopping_ && !undoes_next() && !settled_) {
         wake_.wait_for(lock, patience());
     }
+    take_queued(batch);
+    return !batch.empty() || !stopping_;
+}
+
+// With the lock held.
+void LedgerRunner::take_queued(Jobs& batch) {
     while (!queue_.empty() && batch.size() < options_.max_batch) {
         batch.push_back(std::move(queue_.front()));
         queue_.pop_front();
     }
-    return !batch.empty() || !stopping_;
 }
 
 Nanos LedgerRunner::patience() const {
@@ -125,7 +148,8 @@ void LedgerRunner::perform(Jobs& batch) {
     }
     replies_.assign(requests_.size(), LedgerReply{});
     ledger_.apply(requests_, clock_.now().wall, replies_);
-    if (replies_.front().status.ok()) {
+    failed_ = !replies_.front().status.ok();
+    if (!failed_) {
         settled_ = std::any_of(requests_.begin(), requests_.end(), settles);
         undone_.fetch_add(undoing, std::memory_order_relaxed);
         to_undo_.clear();

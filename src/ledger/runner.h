@@ -57,6 +57,7 @@ struct LedgerRunnerOptions {
     std::size_t max_held = 1'024;    // contended jobs waiting; more are answered at once
     Nanos sweep_every = std::chrono::seconds(10);
     std::size_t sweep_budget = 500;
+    bool own_thread = true;  // false: nothing happens but in `turn`, for simulations
 };
 
 class LedgerRunner {
@@ -70,6 +71,10 @@ public:
     // settles an attempt is queued however full it is: there is at most one for each attempt.
     [[nodiscard]] bool submit(std::shared_ptr<LedgerJob> job);
 
+    // Without a thread of its own: one batch, as the thread would do it now. True when the next one
+    // is due at once. What is queued when the runner ends gets no answer, as in a crash.
+    bool turn();
+
     [[nodiscard]] std::size_t queued() const;
     [[nodiscard]] std::size_t held() const { return held_count_.load(std::memory_order_relaxed); }
     [[nodiscard]] std::uint64_t undone() const { return undone_.load(std::memory_order_relaxed); }
@@ -78,7 +83,10 @@ private:
     using Jobs = std::vector<std::shared_ptr<LedgerJob>>;
 
     void run();
+    void perform_next(Jobs& batch);
     [[nodiscard]] bool wait_for_work(Jobs& batch);
+    void take_queued(Jobs& batch);
+    [[nodiscard]] bool undoes_next() const { return !to_undo_.empty() && !failed_; }
     [[nodiscard]] Nanos patience() const;
     void perform(Jobs& batch);
     void deliver(std::shared_ptr<LedgerJob> job, LedgerReply reply);
@@ -97,6 +105,7 @@ private:
     // The runner's thread only.
     Jobs held_;
     std::vector<AttemptId> to_undo_;
+    bool failed_ = false;   // the last batch; what is to be undone then waits for the next one
     bool settled_ = false;  // the last batch settled something: held jobs get another chance
     Mono next_sweep_{};
     std::vector<LedgerRequest> requests_;

@@ -97,6 +97,18 @@ absl::Status migrate(SqliteDatabase& database, const std::string& path) {
     return database.execute(marks.c_str());
 }
 
+// Moves what a process before has left in the log into the database. After a sync that failed the
+// system's cache may show log pages that the disk has not; a commit behind such a page would be
+// lost with it when the power goes.
+absl::Status settle_log(SqliteDatabase& database, const std::string& path) {
+    absl::StatusOr<std::int64_t> busy = database.integer("PRAGMA wal_checkpoint(TRUNCATE)");
+    if (!busy.ok() || *busy != 0) {
+        return absl::UnavailableError(
+            absl::StrCat(path, ": ", busy.ok() ? "its log is in use" : busy.status().message()));
+    }
+    return absl::OkStatus();
+}
+
 // True when the database holds nothing at all: a file to be made into a ledger.
 absl::StatusOr<bool> is_blank(SqliteDatabase& database) {
     absl::StatusOr<std::int64_t> tables = database.integer("SELECT count(*) FROM sqlite_schema");
@@ -203,6 +215,9 @@ absl::StatusOr<LedgerFile> open_ledger_file(const std::string& path) {
         return absl::Status(status.code(), absl::StrCat(path, ": ", status.message()));
     }
     if (absl::Status status = migrate(*database, path); !status.ok()) {
+        return status;
+    }
+    if (absl::Status status = settle_log(*database, path); !status.ok()) {
         return status;
     }
     return LedgerFile{std::move(claim), std::move(*database)};

@@ -15,6 +15,8 @@ namespace ration {
 namespace {
 
 constexpr std::size_t max_cached_counts = 100'000;
+// A quota has no window whose end would settle a doubt about it.
+constexpr Nanos quota_doubt_kept = std::chrono::hours(24);
 constexpr std::int64_t never = std::numeric_limits<std::int64_t>::max();
 
 std::int64_t nanos(Wall wall) {
@@ -76,6 +78,7 @@ void SqliteLedger::apply(std::span<const LedgerRequest> requests, Wall now,
     ++stats_.failures;
     stats_.last_error = std::string(status.message());
     undo();
+    doubt_unsettled(requests);
     for (LedgerReply& reply : replies) {
         reply = LedgerReply{};
         reply.status = absl::UnavailableError(status.message());
@@ -143,6 +146,19 @@ void SqliteLedger::undo() {
         }
     }
     journal_.clear();
+}
+
+// A batch may fail before it came to some of its settlements; their attempts are over all the same.
+void SqliteLedger::doubt_unsettled(std::span<const LedgerRequest> requests) {
+    for (const LedgerRequest& request : requests) {
+        const Settle* settle = std::get_if<Settle>(&request);
+        const auto found = settle == nullptr ? open_.end() : open_.find(settle->attempt);
+        if (found != open_.end() && found->second.state == State::running) {
+            found->second.state = State::doubt;
+            holds_.set_doubtful(settle->attempt, found->second.places);
+            unsaved_doubts_.push_back(settle->attempt);
+        }
+    }
 }
 
 absl::Status SqliteLedger::save_doubts() {
@@ -306,7 +322,8 @@ absl::Status SqliteLedger::start(const Reserve& reserve, Wall now, Reserved& res
         open.places.push_back(place_of(use, now));
     }
     for (const QuotaUse& use : reserve.quotas) {
-        open.places.push_back({PlaceKind::quota, std::string(use.key), 0, 0});
+        const std::int64_t ends = saturating_add(open.started, quota_doubt_kept.count());
+        open.places.push_back({PlaceKind::quota, std::string(use.key), 0, ends});
     }
     const AttemptId id = next_id_++;
     const std::string places = pack_places(open.places);

@@ -73,6 +73,7 @@ private:
                            std::span<LedgerReply> replies);
     absl::Status commit();
     void undo();
+    void doubt_unsettled(std::span<const LedgerRequest> requests);
     absl::Status save_doubts();
 
     absl::Status perform(const Reserve& reserve, Wall now, LedgerReply& reply);

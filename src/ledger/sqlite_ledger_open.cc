@@ -4,6 +4,7 @@
 // one at a time), so it is in doubt at once: no lock has to run out.
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "ledger/sqlite_ledger.h"
@@ -192,11 +193,17 @@ absl::StatusOr<std::vector<std::string>> SqliteLedger::members(std::string_view 
 
 std::vector<DoubtfulAttempt> SqliteLedger::doubtful(std::size_t limit) const {
     const std::lock_guard lock(mutex_);
-    std::vector<DoubtfulAttempt> attempts;
+    std::vector<AttemptId> ids;
     for (const auto& [id, open] : open_) {
-        if (open.state != State::doubt || attempts.size() >= limit) {
-            continue;
+        if (open.state == State::doubt) {
+            ids.push_back(id);
         }
+    }
+    std::sort(ids.begin(), ids.end());
+    ids.resize(std::min(ids.size(), limit));
+    std::vector<DoubtfulAttempt> attempts;
+    for (const AttemptId id : ids) {
+        const Open& open = open_.at(id);
         DoubtfulAttempt attempt{
             id, open.identity, wall(open.started), wall(open.doubt_expires()), {}};
         for (const Place& place : open.places) {

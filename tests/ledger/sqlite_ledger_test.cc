@@ -3,6 +3,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <array>
 #include <csignal>
 #include <fstream>
 #include <iterator>
@@ -115,6 +116,72 @@ TEST(SqliteLedger, AFullDiskFailsTheBatchAndKeepsTheAttemptInDoubt) {
     ASSERT_TRUE(retry.status.ok()) << retry.status;
     EXPECT_TRUE(retry.reserved.second_try);
     EXPECT_TRUE(ledger.stats().healthy);
+}
+
+// A batch fails at its first request; what it would have settled after that is over all the same.
+TEST(SqliteLedger, AFailedBatchLeavesNothingRunningThatItWouldHaveSettled) {
+    const TemporaryFolder folder;
+    const std::string path = folder.file("l.db");
+    {
+        auto ledger = open_sqlite_ledger({path, {}});
+        ASSERT_TRUE(ledger.ok());
+        const AttemptId id =
+            (*ledger)->apply_one(Reserve{key("damaged"), {}, {}}, noon).reserved.attempt;
+        const StoredResponse response = created("{}");
+        (*ledger)->apply_one(Settle{id, SettleKind::written, &response, {}}, noon);
+    }
+    sqlite3* database = nullptr;
+    sqlite3_open(path.c_str(), &database);
+    sqlite3_exec(database, "UPDATE attempts SET headers='nonsense'", nullptr, nullptr, nullptr);
+    sqlite3_close(database);
+    auto opened = open_sqlite_ledger({path, {}});
+    ASSERT_TRUE(opened.ok()) << opened.status();
+    Ledger& ledger = **opened;
+    const CeilingUse ceiling = daily("caller", 1);
+    const Reserve mine{key("mine"), {&ceiling, 1}, {}};
+    const AttemptId attempt = ledger.apply_one(mine, noon).reserved.attempt;
+    const LedgerRequest batch[] = {Reserve{key("damaged"), {}, {}},
+                                   Settle{attempt, SettleKind::written, nullptr, {}}};
+    std::array<LedgerReply, 2> replies;
+    ledger.apply(batch, noon, replies);
+    ASSERT_FALSE(replies[1].status.ok());
+    EXPECT_EQ(ledger.stats().running, 0U);
+    ASSERT_EQ(ledger.doubtful(10).size(), 1U);
+    EXPECT_EQ(ledger.doubtful(10).front().attempt, attempt);
+    // Its place counts as written, and its key may be tried again.
+    EXPECT_EQ(*ledger.level(ceiling), 1U);
+    EXPECT_TRUE(ledger.apply_one(mine, noon).reserved.second_try);
+}
+
+// Whether an object exists that nobody has named stays open for a day, not until the next sweep.
+TEST(SqliteLedger, ADoubtAboutAQuotaCountsForADay) {
+    auto opened = open_sqlite_ledger({":memory:", {}});
+    ASSERT_TRUE(opened.ok());
+    Ledger& ledger = **opened;
+    const QuotaUse quota{"calendars", 1};
+    const AttemptId attempt = ledger.apply_one(Reserve{{}, {}, {&quota, 1}}, noon).reserved.attempt;
+    ledger.apply_one(Settle{attempt, SettleKind::doubt, nullptr, {}}, noon);
+    ASSERT_TRUE(ledger.sweep(noon + 24h - 1ns, 100).ok());
+    EXPECT_EQ(ledger.apply_one(Reserve{{}, {}, {&quota, 1}}, noon).reserved.verdict,
+              ReserveVerdict::quota_reached);
+    ASSERT_TRUE(ledger.sweep(noon + 24h, 100).ok());
+    EXPECT_EQ(ledger.apply_one(Reserve{{}, {}, {&quota, 1}}, noon).reserved.verdict,
+              ReserveVerdict::started);
+}
+
+TEST(SqliteLedger, DoubtsAreListedOldestFirst) {
+    auto opened = open_sqlite_ledger({":memory:", {}});
+    ASSERT_TRUE(opened.ok());
+    Ledger& ledger = **opened;
+    for (int i = 0; i < 40; ++i) {
+        ledger.apply_one(Reserve{key(std::to_string(i)), {}, {}}, noon);
+    }
+    ledger.disown();
+    const std::vector<DoubtfulAttempt> listed = ledger.doubtful(7);
+    ASSERT_EQ(listed.size(), 7U);
+    for (std::size_t i = 0; i < listed.size(); ++i) {
+        EXPECT_EQ(listed[i].attempt, listed.front().attempt + static_cast<AttemptId>(i));
+    }
 }
 
 }  // namespace
