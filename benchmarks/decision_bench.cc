@@ -4,7 +4,8 @@
 // every request is admitted.
 //
 // `allocations` is what one decision asks of the heap after warm-up. The rows of `Growth` have that
-// many more limits in the policy, none of which applies.
+// many more limits in the policy, none of which applies; NoLedgerRule has the same limits and no
+// ceiling, quota or key, of which none speaks about the measured route either.
 #include <benchmark/benchmark.h>
 
 #include <cstdio>
@@ -30,14 +31,28 @@ const char* no_environment(const char*) {
     return nullptr;
 }
 
-std::string booking_policy(std::int64_t more_limits) {
+struct Variant {
+    std::int64_t more_limits = 0;
+    bool ledger_rules = true;
+};
+
+// The sections of the ledger's rules stand one after the other.
+void drop_ledger_rules(std::string& policy) {
+    const std::size_t from = policy.find("ceilings:\n");
+    policy.erase(from, policy.find("refusals:\n") - from);
+}
+
+std::string booking_policy(Variant variant) {
     std::ifstream in(RATION_SOURCE_DIR "/examples/booking/policy.yaml");
     std::stringstream text;
     text << in.rdbuf();
     std::string policy = text.str();
+    if (!variant.ledger_rules) {
+        drop_ledger_rules(policy);
+    }
     std::string routes;
     std::string limits;
-    for (std::int64_t i = 0; i < more_limits; ++i) {
+    for (std::int64_t i = 0; i < variant.more_limits; ++i) {
         const std::string n = std::to_string(i);
         routes += "  extra_" + n + ": GET /v1/extra/" + n + "\n";
         limits += "  - {name: extra " + n + ", routes: [extra_" + n +
@@ -63,10 +78,10 @@ std::string directory_text() {
 // The requests and everything that decides them.
 class Bench {
 public:
-    explicit Bench(std::int64_t more_limits) {
+    explicit Bench(Variant variant) {
         Problems problems;
         const auto policy =
-            Policy::parse("policy.yaml", booking_policy(more_limits), no_environment, problems);
+            Policy::parse("policy.yaml", booking_policy(variant), no_environment, problems);
         const auto directory = Directory::parse("directory.yaml", directory_text(), problems);
         auto counters = open_memory_counters({.max_bytes = 64 << 20});
         if (!problems.ok() || !counters.ok()) {
@@ -119,8 +134,8 @@ private:
                                     {"X-Forwarded-For", ""}};
 };
 
-void run(benchmark::State& state, std::int64_t more_limits) {
-    Bench bench(more_limits);
+void run(benchmark::State& state, Variant variant) {
+    Bench bench(variant);
     std::uint64_t n = 0;
     std::uint64_t admitted = 0;
     for (; n < 2 * visitors; ++n) {
@@ -137,13 +152,17 @@ void run(benchmark::State& state, std::int64_t more_limits) {
 }
 
 void booking_decision(benchmark::State& state) {
-    run(state, 0);
+    run(state, {});
 }
 void growth(benchmark::State& state) {
-    run(state, state.range(0));
+    run(state, {.more_limits = state.range(0)});
+}
+void no_ledger_rule(benchmark::State& state) {
+    run(state, {.ledger_rules = false});
 }
 
 BENCHMARK(booking_decision)->Name("BookingDecision");
+BENCHMARK(no_ledger_rule)->Name("NoLedgerRule");
 BENCHMARK(growth)->Name("Growth")->Arg(10)->Arg(200);
 
 }  // namespace

@@ -109,7 +109,24 @@ def gateway_rows():
                   other["us"], f"{ours['rps']:.0f} and {other['rps']:.0f} requests/s")
 
 
-PARTS = {"bucket": bucket_rows, "decision": decision_rows, "gateway": gateway_rows}
+def ledger_rows():
+    """benchmarks/ledger_bench prints {"ration": {"rate": creates per second, "p99_ms": ...}, "bare": ...}."""
+    with tempfile.TemporaryDirectory(dir=BUILD) as folder:
+        done = subprocess.run([BUILD / "benchmarks/ledger_bench", folder, str(ROUNDS), "5"], check=True,
+                              stdout=subprocess.PIPE, text=True)
+    measured = json.loads(done.stdout)
+    ours, bare = measured["ration"], measured["bare"]
+    yield Row("keyed create through the ledger, two durable commits, 64 callers", 1e6 / ours["rate"], "us", 50,
+              "bare SQLite, the same rows in the same two group commits", 1e6 / bare["rate"],
+              f"{ours['rate']:.0f} and {bare['rate']:.0f} creates/s; at least 0.8 of the bare rate is asked for")
+    yield Row("keyed create through the ledger, 99th percentile", ours["p99_ms"], "ms", 8, "bare SQLite, a pair of commits",
+              bare["p99_ms"])
+    measured = google_benchmark("decision_bench", "NoLedgerRule|BookingDecision")
+    yield Row("a decision on a route that no ledger rule speaks about", measured["BookingDecision"]["ns"], "ns", None,
+              "the same policy without ledger rules", measured["NoLedgerRule"]["ns"])
+
+
+PARTS = {"bucket": bucket_rows, "decision": decision_rows, "ledger": ledger_rows, "gateway": gateway_rows}
 
 
 def machine():

@@ -35,6 +35,13 @@ class Tally:
             self.failures.append(name)
         return good
 
+    def told(self):
+        """The exit status, after the last lines."""
+        for failure in self.failures:
+            print(f"FAILED {failure}")
+        print(f"{self.passed} passed, {len(self.failures)} failed", flush=True)
+        return 1 if self.failures or not self.passed else 0
+
 
 def call(*command, **options):
     print("$", *command[:12], *(["..."] if len(command) > 12 else []), flush=True)
@@ -159,17 +166,37 @@ def tidy_one(name):
     return None if done.returncode == 0 else done.stdout
 
 
+def crash(tally, kills):
+    """The gateway is killed under load that often; part of the release stage with 200 kills."""
+    program = "ration_killed_at_points"
+    if build(tally, "release", "build", "-DRATION_TESTS=ON", targets=["ration", program]):
+        environment = {**os.environ, "RATION_KILLS": kills, "RATION_BINARY": str(ROOT / "build/ration"),
+                       "RATION_CRASHING_BINARY": str(ROOT / "build/tests/e2e" / program)}
+        tally.step(f"{kills} kills", call(sys.executable, "-B", "tests/e2e/crash_test.py", env=environment))
+
+
+def simulate(tally, lives):
+    """That many lives of the simulation, which the release stage has some thousands of."""
+    if build(tally, "release", "build", "-DRATION_TESTS=ON", targets=["sim_test"]):
+        tally.step(f"{lives} lives", call("build/tests/sim/sim_test", "--gtest_filter=Simulation.EveryLifeHolds",
+                                          env={**os.environ, "RATION_SIM_SEEDS": lives}))
+
+
 STAGES = {"quick": quick, "release": full_release, "asan": sanitized("asan"),
           "tsan": sanitized("tsan"), "fuzz": fuzz, "tidy": tidy}
 # clang-tidy takes as long as all of these together, and is asked for by name.
 FULL = ["release", "asan", "tsan", "fuzz"]
+# Asked for by name alone, with how much of it: ./test crash 1000
+COUNTED = {"crash": (crash, "200"), "sim": (simulate, "20000")}
 
 
 def main(names):
+    if names and names[0] in COUNTED:
+        return main_counted(*names)
     if names in ([], ["full"]):
         names = FULL
     if unknown := [name for name in names if name not in STAGES]:
-        print(f"test: no stage {unknown[0]}; there are full, {', '.join(STAGES)}", file=sys.stderr)
+        print(f"test: no stage {unknown[0]}; there are full, crash N, sim N, {', '.join(STAGES)}", file=sys.stderr)
         return 2
     tally = Tally()
     for name in names:
@@ -180,10 +207,17 @@ def main(names):
     print("\n== summary")
     for name, seconds in tally.timings:
         print(f"{name:10} {seconds / 60:6.1f} min")
-    for failure in tally.failures:
-        print(f"FAILED {failure}")
-    print(f"{tally.passed} passed, {len(tally.failures)} failed", flush=True)
-    return 1 if tally.failures or not tally.passed else 0
+    return tally.told()
+
+
+def main_counted(name, count=None, *more):
+    stage, usual = COUNTED[name]
+    if more or not (count or usual).isdigit():
+        print(f"test: {name} takes one number", file=sys.stderr)
+        return 2
+    tally = Tally()
+    stage(tally, count or usual)
+    return tally.told()
 
 
 if __name__ == "__main__":

@@ -5,6 +5,7 @@
 #include "ledger/sqlite_ledger.h"
 
 #include <algorithm>
+#include <functional>
 #include <limits>
 #include <utility>
 
@@ -105,17 +106,29 @@ absl::Status SqliteLedger::apply_all(std::span<const LedgerRequest> requests, Wa
 }
 
 absl::Status SqliteLedger::commit() {
-    if (options_.sync_point) {
-        options_.sync_point("ledger.before_commit");
-    }
+    meet_sync_point("ledger.before_reserve_commit", "ledger.before_settle_commit");
     if (absl::Status status = statements_.commit.run(); !status.ok()) {
         return status;
     }
     unsaved_doubts_.clear();
-    if (options_.sync_point) {
-        options_.sync_point("ledger.after_commit");
-    }
+    meet_sync_point("ledger.after_reserve_commit", "ledger.after_settle_commit");
     return absl::OkStatus();
+}
+
+// A batch that starts attempts meets the one, a batch that ends some the other.
+void SqliteLedger::meet_sync_point(std::string_view reserves, std::string_view settles) const {
+    if (!options_.sync_point) {
+        return;
+    }
+    const auto ended = [](const JournalEntry& entry) {
+        return entry.kind == JournalEntry::Kind::ended;
+    };
+    if (std::any_of(journal_.begin(), journal_.end(), std::not_fn(ended))) {
+        options_.sync_point(reserves);
+    }
+    if (std::any_of(journal_.begin(), journal_.end(), ended)) {
+        options_.sync_point(settles);
+    }
 }
 
 void SqliteLedger::undo() {

@@ -72,6 +72,7 @@ private:
     absl::Status apply_all(std::span<const LedgerRequest> requests, Wall now,
                            std::span<LedgerReply> replies);
     absl::Status commit();
+    void meet_sync_point(std::string_view reserves, std::string_view settles) const;
     void undo();
     void doubt_unsettled(std::span<const LedgerRequest> requests);
     absl::Status save_doubts();

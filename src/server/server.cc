@@ -7,6 +7,7 @@
 #include <atomic>
 #include <utility>
 
+#include "base/sync_point.h"
 #include "base/text.h"
 #include "ledger/runner.h"
 #include "server/admin/admin_api.h"
@@ -130,7 +131,8 @@ absl::Status ServerImpl::open_ledger() {
     if (config_.ledger.empty()) {
         return absl::OkStatus();
     }
-    auto opened = open_sqlite_ledger({.path = config_.ledger, .sync_point = {}});
+    auto opened =
+        open_sqlite_ledger({.path = config_.ledger, .sync_point = sync_point_hook.load()});
     if (!opened.ok()) {
         return opened.status();
     }

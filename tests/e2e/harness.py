@@ -126,10 +126,10 @@ class Process:
 class Service:
     """The gateway of an example, before the example's own API or before `upstream_port`."""
 
-    def __init__(self, upstream_port=None, latency_ms=0, settings=None, example=EXAMPLE):
+    def __init__(self, upstream_port=None, latency_ms=0, settings=None, policy=None, example=EXAMPLE):
         self._example = example
         self._upstream_port, self._latency_ms = upstream_port, latency_ms
-        self._settings = settings or {}
+        self._settings, self._policy = settings or {}, policy or {}
         self._local = threading.local()
         self._clients = []
 
@@ -160,6 +160,7 @@ class Service:
         self.port, self.admin_port = free_port(), free_port()
         for name in ("policy.yaml", "directory.yaml"):
             shutil.copy(self._example / name, self.folder / name)
+        self._change("policy.yaml", self._policy)
         self.serve_file = self.folder / "serve.yaml"
         self.serve_file.write_text(self._serve_text())
         self.start_gateway()
@@ -179,6 +180,13 @@ class Service:
             client.close()
         self._local = threading.local()
         self.start_gateway()
+
+    def _change(self, name, changes):
+        text = (self.folder / name).read_text()
+        for old, new in changes.items():
+            assert old in text, f"{name} has no {old!r}"
+            text = text.replace(old, new)
+        (self.folder / name).write_text(text)
 
     def _serve_text(self):
         """The shipped serve.yaml with this test's ports."""

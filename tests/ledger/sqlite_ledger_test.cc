@@ -128,7 +128,8 @@ TEST(SqliteLedger, AFailedBatchLeavesNothingRunningThatItWouldHaveSettled) {
         const AttemptId id =
             (*ledger)->apply_one(Reserve{key("damaged"), {}, {}}, noon).reserved.attempt;
         const StoredResponse response = created("{}");
-        (*ledger)->apply_one(Settle{id, SettleKind::written, &response, {}}, noon);
+        const Settle written{id, SettleKind::written, &response, {}};
+        ASSERT_TRUE((*ledger)->apply_one(written, noon).status.ok());
     }
     sqlite3* database = nullptr;
     sqlite3_open(path.c_str(), &database);
@@ -160,7 +161,8 @@ TEST(SqliteLedger, ADoubtAboutAQuotaCountsForADay) {
     Ledger& ledger = **opened;
     const QuotaUse quota{"calendars", 1};
     const AttemptId attempt = ledger.apply_one(Reserve{{}, {}, {&quota, 1}}, noon).reserved.attempt;
-    ledger.apply_one(Settle{attempt, SettleKind::doubt, nullptr, {}}, noon);
+    const Settle doubt{attempt, SettleKind::doubt, nullptr, {}};
+    ASSERT_TRUE(ledger.apply_one(doubt, noon).status.ok());
     ASSERT_TRUE(ledger.sweep(noon + 24h - 1ns, 100).ok());
     EXPECT_EQ(ledger.apply_one(Reserve{{}, {}, {&quota, 1}}, noon).reserved.verdict,
               ReserveVerdict::quota_reached);
@@ -174,7 +176,9 @@ TEST(SqliteLedger, DoubtsAreListedOldestFirst) {
     ASSERT_TRUE(opened.ok());
     Ledger& ledger = **opened;
     for (int i = 0; i < 40; ++i) {
-        ledger.apply_one(Reserve{key(std::to_string(i)), {}, {}}, noon);
+        const std::string name = std::to_string(i);
+        const Reserve reserve{key(name), {}, {}};
+        ASSERT_TRUE(ledger.apply_one(reserve, noon).status.ok());
     }
     ledger.disown();
     const std::vector<DoubtfulAttempt> listed = ledger.doubtful(7);

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/sync_point.h"
 #include "server/proxy/client_connection.h"
 #include "server/proxy/transfer.h"
 #include "server/proxy/worker.h"
@@ -46,6 +47,9 @@ bool Transfer::move() {
         return true;
     }
     moved |= upstream_->flush();
+    if (request_sent_ && upstream_->out().empty()) {
+        sync_point("gateway.after_send");
+    }
     if (room_for_client()) {
         moved |= upstream_->fill(wanted_bytes());
     }
