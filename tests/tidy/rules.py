@@ -23,7 +23,7 @@ HEAVY_HEADERS = {
     r"spdlog/": [r"src/server/process/log\.cc"],
     r"yaml-cpp/": [r"src/policy/yaml_source\.cc"],
     r"prometheus/": [r"src/server/metrics/exposition\.cc"],
-    r"sqlite3": [r"src/ledger/sqlite_.*", r"tests/ledger/.*"],
+    r"sqlite3": [r"src/ledger/sqlite_.*", r"tests/ledger/.*", r"tests/sim/disk\.cc"],
     r"nlohmann/json\.hpp": [r"src/(policy/schema|request/canonical_json)\.cc", r"src/server/admin/.*",
                             r"src/workbench/.*\.cc", r"tests/.*"],
     r"CLI/": [r"src/cli/.*"],
