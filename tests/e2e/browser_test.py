@@ -92,7 +92,7 @@ class InABrowser(unittest.TestCase):
         service, browser = self.enter(policy={"create_booking: 60/min": "create_booking: 900/min",
                                               "create_booking: 10/min": "create_booking: 900/min"})
         posts = [["again", booking(0)], ["again", booking(0)], ["again", booking(1)]]
-        posts += [[f"other {number}", booking(number)] for number in range(2, 17)]
+        posts += [[f"other-{number}", booking(number)] for number in range(2, 17)]
         result = browser.run(POSTS, f"http://127.0.0.1:{service.port}/v1/bookings", posts)
         self.assertNotIn("error", result)
         first, again, mismatch, *others = result["seen"]
