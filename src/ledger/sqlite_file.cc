@@ -38,7 +38,7 @@ CREATE TABLE attempts(
     headers TEXT,
     body BLOB);
 CREATE UNIQUE INDEX attempts_by_identity ON attempts(identity) WHERE identity IS NOT NULL;
-CREATE INDEX attempts_by_expiry ON attempts(expires_at);
+CREATE INDEX attempts_by_expiry ON attempts(expires_at) WHERE state<>1;
 CREATE TABLE writes(
     key TEXT NOT NULL, at INTEGER NOT NULL, attempt INTEGER NOT NULL,
     PRIMARY KEY(key, at, attempt)) WITHOUT ROWID;
