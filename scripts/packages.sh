@@ -5,7 +5,7 @@
 packages_build="g++ cmake ninja-build ccache pkg-config python3 ca-certificates tzdata
     libabsl-dev libboost1.81-dev libssl-dev libsodium-dev libyaml-cpp-dev libspdlog-dev
     libcli11-dev nlohmann-json3-dev libsimdjson-dev libsqlite3-dev libxxhash-dev prometheus-cpp-dev
-    prometheus-cpp-dev"
+    libcurl4-openssl-dev"
 packages_run="curl"
 packages_test="curl openssl libgtest-dev libgmock-dev librapidcheck-dev
     clang-16 clang-tidy-16 clang-format-16 libclang-rt-16-dev chromium chromium-driver"

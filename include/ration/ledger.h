@@ -69,8 +69,9 @@ struct QuotaUse {
 };
 
 // What resolves a key whose attempt's outcome is unknown: the next request with it goes on to the
-// upstream with the same key, or is refused until an operator settles it.
-enum class DoubtRule : std::uint8_t { forward, refuse };
+// upstream with the same key, or is refused until an operator settles it, or asks the upstream
+// first what became of the key.
+enum class DoubtRule : std::uint8_t { forward, refuse, probe };
 
 using Fingerprint = std::array<std::uint8_t, 32>;
 
@@ -100,6 +101,8 @@ enum class ReserveVerdict : std::uint8_t {
     mismatch,         // the key was used with another request
     in_progress,      // the key's attempt is running
     in_doubt,         // its outcome is unknown and the route refuses to find out
+    probe,            // its outcome is unknown: ask the upstream, then settle `attempt`, which runs
+                      // meanwhile, as written, absent or in doubt
     not_kept,         // it succeeded, its answer was too large to keep
     ceiling_reached,  // ceiling `index` is used up by what was written
     quota_reached,    // quota `index` is full
@@ -122,6 +125,7 @@ enum class SettleKind : std::uint8_t {
                // (on a second try the charge stays: the first may have written)
     not_sent,  // nothing reached the upstream: as if never begun
     doubt,     // sent, and the outcome is unknown
+    absent,    // a probe found nothing written: as if never begun, on a second try too
 };
 
 struct QuotaChange {
@@ -138,7 +142,7 @@ struct Settle {
     std::span<const QuotaChange> quotas;       // written only
 };
 
-// Operators' words.
+// Operators' words. What was settled so is remembered for `settled_kept`: saying it again is good.
 struct SettleDoubt {
     AttemptId attempt = 0;
     bool was_written = true;
@@ -158,12 +162,21 @@ struct LiftBlock {
     std::string_view key;
 };
 
+enum class DoubtOutcome : std::uint8_t {
+    settled,    // by this request
+    already,    // it stands as this request says
+    otherwise,  // it was settled the other way
+    running,    // its outcome is still to come
+    unknown,    // no such attempt was in doubt, or its record has expired
+};
+
 using LedgerRequest = std::variant<Reserve, Settle, SettleDoubt, StateMembers, PutBlock, LiftBlock>;
 
 struct LedgerReply {
     absl::Status status;
-    Reserved reserved;  // of a Reserve
-    bool found = true;  // SettleDoubt, LiftBlock: there was such a thing
+    Reserved reserved;                           // of a Reserve
+    bool found = true;                           // SettleDoubt, LiftBlock: there was such a thing
+    DoubtOutcome doubt = DoubtOutcome::settled;  // SettleDoubt
 };
 
 struct DoubtfulAttempt {
@@ -171,7 +184,7 @@ struct DoubtfulAttempt {
     std::string identity;  // empty: no key
     Wall started{};
     Wall expires{};
-    std::vector<std::string> keys;  // ceilings that it holds a place of
+    std::vector<std::string> keys;  // ceilings and quotas that it holds a place of
 };
 
 struct Block {
@@ -186,12 +199,23 @@ struct LedgerStats {
     std::uint64_t failures = 0;  // batches that failed
     std::uint64_t running = 0;   // attempts in flight
     std::uint64_t doubtful = 0;
-    std::uint64_t records = 0;  // attempts and kept responses
     std::uint64_t file_bytes = 0;
-    std::uint64_t swept = 0;  // expired records removed since start
-    bool healthy = true;      // the last batch did not fail
+    std::uint64_t log_bytes = 0;  // of the write-ahead log
+    std::uint64_t swept = 0;      // expired records removed since start
+    bool healthy = true;          // the last batch did not fail
     std::string last_error;
 };
+
+// How many there are of each, counted no further than `max_counted_rows`.
+struct LedgerRows {
+    std::uint64_t attempts = 0;  // running, in doubt, and done ones with their kept responses
+    std::uint64_t writes = 0;    // instants of writes that a day may still count
+    std::uint64_t periods = 0;   // counters of billing periods
+    std::uint64_t members = 0;   // objects of quotas
+    std::uint64_t blocks = 0;
+};
+inline constexpr std::uint64_t max_counted_rows = 1'000'000;
+inline constexpr Nanos settled_kept = std::chrono::hours(30 * 24);
 
 class Ledger {
 public:
@@ -206,16 +230,23 @@ public:
     virtual void disown() = 0;
 
     // Removes up to `budget` expired records: kept responses past their time, writes no day can
-    // still count, and attempts in doubt whose window is over (they count as written).
+    // still count, and attempts in doubt whose window is over (they count as written). After a
+    // failure it also tries whether writing is possible again.
     virtual absl::Status sweep(Wall now, std::size_t budget) = 0;
 
     [[nodiscard]] virtual LedgerStats stats() const = 0;
-    // What a key stands at now: writes inside the window, or objects of a quota.
+    [[nodiscard]] virtual absl::StatusOr<LedgerRows> rows() = 0;
+    // What a key stands at now: writes inside the window, or objects of a quota; places in doubt
+    // count.
     [[nodiscard]] virtual absl::StatusOr<std::uint64_t> level(const CeilingUse& use) = 0;
+    [[nodiscard]] virtual absl::StatusOr<std::uint64_t> level(const QuotaUse& use) = 0;
+    // Objects of a quota that sort after `after`, in byte order.
     [[nodiscard]] virtual absl::StatusOr<std::vector<std::string>> members(std::string_view key,
+                                                                           std::string_view after,
                                                                            std::size_t limit) = 0;
-    // The oldest first.
-    [[nodiscard]] virtual std::vector<DoubtfulAttempt> doubtful(std::size_t limit) const = 0;
+    // Attempts in doubt with a number above `after`, in ascending order.
+    [[nodiscard]] virtual std::vector<DoubtfulAttempt> doubtful(AttemptId after,
+                                                                std::size_t limit) const = 0;
     [[nodiscard]] virtual absl::StatusOr<std::vector<Block>> blocks() = 0;
 
     [[nodiscard]] LedgerReply apply_one(const LedgerRequest& request, Wall now) {
@@ -238,7 +269,9 @@ struct SqliteLedgerOptions {
 [[nodiscard]] absl::StatusOr<std::unique_ptr<Ledger>> open_sqlite_ledger(
     const SqliteLedgerOptions& options);
 
-// Checks a closed file: structure and meaning. OK, or what is wrong, one finding a line.
+// Checks a closed file: structure and meaning. OK; DataLoss with one finding a line;
+// FailedPrecondition when it is not a ledger at all; NotFound; Unavailable when a process holds it,
+// which is named.
 [[nodiscard]] absl::Status check_sqlite_ledger(const std::string& path);
 
 }  // namespace ration

@@ -14,5 +14,6 @@ void add_check_command(CLI::App& app, int& exit_code);
 void add_test_command(CLI::App& app, int& exit_code);
 void add_replay_command(CLI::App& app, int& exit_code);
 void add_schema_command(CLI::App& app, int& exit_code);
+void add_ledger_command(CLI::App& app, int& exit_code);
 
 }  // namespace ration

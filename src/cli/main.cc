@@ -12,6 +12,7 @@ int main(int argc, char** argv) {
     ration::add_test_command(app, exit_code);
     ration::add_replay_command(app, exit_code);
     ration::add_schema_command(app, exit_code);
+    ration::add_ledger_command(app, exit_code);
     try {
         app.parse(argc, argv);
     } catch (const CLI::ParseError& error) {

@@ -24,8 +24,6 @@ constexpr std::array<std::string_view, 8> kept_fields = {"Content-Type",     "Co
                                                          "Location",         "ETag",
                                                          "Last-Modified",    "Link"};
 
-constexpr std::size_t max_object_id_bytes = 256;
-
 bool is_kept(std::string_view name) {
     return std::any_of(kept_fields.begin(), kept_fields.end(),
                        [&](std::string_view kept) { return equal_ignoring_case(kept, name); });
@@ -242,6 +240,21 @@ Reserve Durable::reserve() const {
 
 namespace {
 
+// RFC 3986 2.3: what is not unreserved is written as an escape.
+void append_percent_encoded(std::string& to, std::string_view text) {
+    constexpr std::string_view digits = "0123456789ABCDEF";
+    for (const char c : text) {
+        const bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+        if (letter || (c >= '0' && c <= '9') ||
+            std::string_view("-._~").find(c) != std::string_view::npos) {
+            to += c;
+            continue;
+        }
+        const auto byte = static_cast<unsigned char>(c);
+        to += {'%', digits[byte >> 4], digits[byte & 15]};
+    }
+}
+
 // Refused by none of its limits: their declared numbers stay on ration's own answers.
 void refuse_beside_limits(Exchange& exchange, BuiltIn which) {
     exchange.decision.rule = -1;
@@ -302,6 +315,14 @@ void judge(Exchange& exchange, Durable& durable, const LedgerReply& reply) {
             durable.refused_by_ = durable.rule_->name;
             exchange.decision.kind = Decision::Kind::replay;
             return;
+        case ReserveVerdict::probe:
+            durable.attempt_ = reserved.attempt;
+            durable.second_try_ = durable.open_ = true;
+            durable.probing_ = !durable.probed_;
+            if (durable.probed_) {  // what the first probe found could not be written down
+                refuse_beside_limits(exchange, BuiltIn::ledger_unavailable);
+            }
+            return;
         case ReserveVerdict::mismatch:
             return durable.refuse_key(exchange, BuiltIn::idempotency_mismatch);
         case ReserveVerdict::in_progress:
@@ -315,6 +336,48 @@ void judge(Exchange& exchange, Durable& durable, const LedgerReply& reply) {
         case ReserveVerdict::contended:
             return durable.refuse_place(exchange, reserved);
     }
+}
+
+// ---- probing ----
+
+std::string Durable::probe_target(const Exchange& exchange) const {
+    const ProbeRule& probe = rule_->probe;
+    std::string target = probe.texts[0];
+    for (std::size_t i = 0; i < probe.holes.size(); ++i) {
+        if (probe.holes[i] == "key") {
+            append_percent_encoded(target, key_);
+        } else {
+            target += exchange.route.parameter(probe.holes[i]);
+        }
+        target += probe.texts[i + 1];
+    }
+    return target;
+}
+
+Durable::Probe Durable::probed(int status) {
+    if (status >= 200 && status < 300) {
+        return Probe::found;
+    }
+    return status == 404 || status == 410 ? Probe::absent : Probe::unknown;
+}
+
+std::optional<Settle> Durable::settle_probed(Exchange& exchange, const CompleteAnswer& answer) {
+    probing_ = false;
+    probed_ = true;
+    if (probed(answer.status) != Probe::found) {
+        return settle(SettleKind::absent, answer);
+    }
+    CompleteAnswer found = answer;
+    if (rule_->probe.status != 0) {
+        found.status = rule_->probe.status;
+    }
+    refused_by_ = rule_->name;
+    if (answer.whole) {
+        exchange.decision.kind = Decision::Kind::replay;
+    } else {
+        refuse_key(exchange, BuiltIn::idempotency_response_not_kept);
+    }
+    return settle(SettleKind::written, found);
 }
 
 // ---- settling ----

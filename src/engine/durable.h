@@ -10,6 +10,7 @@
 //   if (!ask(exchange, *durable, body)) answer;        // a malformed key: 400
 //   reply = ledger(durable->reserve());
 //   judge(exchange, *durable, reply);                  // sets exchange.decision
+//   if (durable->probing()) ask the upstream for durable->probe_target(): found, absent or neither
 //   ... forward ...
 //   ledger(durable->settle(kind, answer));             // before the first byte to the client
 #pragma once
@@ -25,6 +26,8 @@
 #include "ration/ledger.h"
 
 namespace ration {
+
+inline constexpr std::size_t max_object_id_bytes = 256;  // of a quota's object
 
 // The upstream's complete answer, as far as it is kept.
 struct CompleteAnswer {
@@ -61,6 +64,20 @@ public:
     // What ends the attempt; `answer` is read during the call only. For an attempt that is not open
     // and changes no quota: nullopt.
     [[nodiscard]] std::optional<Settle> settle(SettleKind kind, const CompleteAnswer& answer);
+
+    // The key's outcome is unknown and the upstream is to be asked for it before anything else.
+    [[nodiscard]] bool probing() const { return probing_; }
+    // The target of that GET.
+    [[nodiscard]] std::string probe_target(const Exchange& exchange) const;
+    // What the upstream's answer to it means.
+    enum class Probe : std::uint8_t {
+        found,    // `settle_probed`, then the decision replays what was found
+        absent,   // `settle_probed`, then `reserve` once more
+        unknown,  // the key stays in doubt
+    };
+    [[nodiscard]] static Probe probed(int status);
+    [[nodiscard]] std::optional<Settle> settle_probed(Exchange& exchange,
+                                                      const CompleteAnswer& answer);
 
     // What a replay sends.
     [[nodiscard]] const StoredResponse& kept() const { return response_; }
@@ -113,6 +130,8 @@ private:
     AttemptId attempt_ = 0;
     bool second_try_ = false;
     bool open_ = false;
+    bool probing_ = false;
+    bool probed_ = false;  // once is enough
     StoredResponse response_;
     std::string_view refused_by_;  // name of the rule that refused or replayed
     std::string detail_;

@@ -122,17 +122,6 @@ std::optional<std::string_view> value_text(const AttributeValue* value, Scratch&
                                  : no_room;
 }
 
-// Follows path[1], path[2], ... from `entity` and returns the attribute that the last one names.
-const AttributeValue* follow(const Directory& directory, const Entity* entity,
-                             std::span<const std::string> path) {
-    for (; entity != nullptr && path.size() > 1; path = path.subspan(1)) {
-        const AttributeValue* next = entity->find(path[0]);
-        const auto* id = next == nullptr ? nullptr : std::get_if<std::string>(next);
-        entity = id == nullptr ? nullptr : directory.entity(path[0], *id);
-    }
-    return entity == nullptr || path.empty() ? nullptr : entity->find(path[0]);
-}
-
 // The place of that kind among the entities bound from the request, or -1.
 int bound_place(const Policy& policy, std::string_view kind) {
     for (std::size_t i = 0; i < policy.bound_entities.size(); ++i) {
@@ -144,6 +133,16 @@ int bound_place(const Policy& policy, std::string_view kind) {
 }
 
 }  // namespace
+
+const AttributeValue* follow(const Directory& directory, const Entity* entity,
+                             std::span<const std::string> path) {
+    for (; entity != nullptr && path.size() > 1; path = path.subspan(1)) {
+        const AttributeValue* next = entity->find(path[0]);
+        const auto* id = next == nullptr ? nullptr : std::get_if<std::string>(next);
+        entity = id == nullptr ? nullptr : directory.entity(path[0], *id);
+    }
+    return entity == nullptr || path.empty() ? nullptr : entity->find(path[0]);
+}
 
 void bind_entities(Exchange& exchange) {
     const auto& named = exchange.policy().bound_entities;

@@ -49,6 +49,9 @@ void bind_entities(Exchange& exchange);
 // The attribute at the end of `path` ({account, plan, calendars}), or nullptr.
 [[nodiscard]] const AttributeValue* attribute(const Exchange& exchange,
                                               const std::vector<std::string>& path);
+// Follows path[0], path[1], ... from `entity` and returns the attribute that the last one names.
+[[nodiscard]] const AttributeValue* follow(const Directory& directory, const Entity* entity,
+                                           std::span<const std::string> path);
 // A limit's amount as an attribute says it; what is not a number admits nothing.
 [[nodiscard]] std::int64_t amount_of(const AttributeValue& value);
 

@@ -7,6 +7,8 @@ namespace ration {
 
 namespace {
 
+constexpr Nanos stats_every = std::chrono::seconds(1);
+
 // Frees places or settles them: what a contended reservation waits for.
 bool settles(const LedgerRequest& request) {
     return std::holds_alternative<Settle>(request) ||
@@ -64,6 +66,7 @@ std::size_t LedgerRunner::queued() const {
 
 void LedgerRunner::run() {
     Jobs batch;
+    tell_stats(clock_.now());
     while (wait_for_work(batch)) {
         perform_next(batch);
     }
@@ -147,7 +150,13 @@ void LedgerRunner::perform(Jobs& batch) {
         return;
     }
     replies_.assign(requests_.size(), LedgerReply{});
-    ledger_.apply(requests_, clock_.now().wall, replies_);
+    const Now before = clock_.now();
+    ledger_.apply(requests_, before.wall, replies_);
+    note_health(replies_.front().status.ok());
+    if (options_.observer != nullptr) {
+        options_.observer->on_batch(
+            {requests_.size(), clock_.now().mono - before.mono, replies_.front().status});
+    }
     failed_ = !replies_.front().status.ok();
     if (!failed_) {
         settled_ = std::any_of(requests_.begin(), requests_.end(), settles);
@@ -162,9 +171,13 @@ void LedgerRunner::perform(Jobs& batch) {
 void LedgerRunner::deliver(std::shared_ptr<LedgerJob> job, LedgerReply reply) {
     const bool contended = reply.status.ok() && std::holds_alternative<Reserve>(job->request) &&
                            reply.reserved.verdict == ReserveVerdict::contended;
+    const bool again = job->reply.reserved.verdict == ReserveVerdict::contended;
     if (contended && job->hold_until && *job->hold_until > clock_.now().mono &&
         held_.size() < options_.max_held) {
         job->reply = std::move(reply);
+        if (!again && options_.observer != nullptr) {
+            options_.observer->on_held();
+        }
         held_.push_back(std::move(job));
         held_count_.store(held_.size(), std::memory_order_relaxed);
         return;
@@ -173,6 +186,9 @@ void LedgerRunner::deliver(std::shared_ptr<LedgerJob> job, LedgerReply reply) {
                                   ? reply.reserved.attempt
                                   : 0;
     job->reply = std::move(reply);
+    if (options_.observer != nullptr && std::holds_alternative<Reserve>(job->request)) {
+        options_.observer->on_reserved(job->reply);
+    }
     if (job->answer()) {
         job->done();
     } else if (started != 0) {
@@ -182,12 +198,32 @@ void LedgerRunner::deliver(std::shared_ptr<LedgerJob> job, LedgerReply reply) {
 
 void LedgerRunner::sweep_when_due() {
     const Now now = clock_.now();
-    if (now.mono < next_sweep_) {
-        return;
+    if (now.mono >= next_sweep_) {
+        next_sweep_ = now.mono + options_.sweep_every;
+        const absl::Status status = ledger_.sweep(now.wall, options_.sweep_budget);
+        note_health(status.ok());
+        if (options_.observer != nullptr) {
+            options_.observer->on_sweep(status);
+        }
     }
-    next_sweep_ = now.mono + options_.sweep_every;
-    // A failure shows in the ledger's stats; the next sweep tries again.
-    (void)ledger_.sweep(now.wall, options_.sweep_budget);
+    tell_stats(now);
+}
+
+// While the ledger fails, sweeps come sooner: they find out when it works again.
+void LedgerRunner::note_health(bool good) {
+    if (!good) {
+        next_sweep_ = std::min(next_sweep_, clock_.now().mono + options_.try_again);
+    }
+    if (std::exchange(healthy_, good) != good) {
+        next_stats_ = {};
+    }
+}
+
+void LedgerRunner::tell_stats(const Now& now) {
+    if (options_.observer != nullptr && now.mono >= next_stats_) {
+        next_stats_ = now.mono + stats_every;
+        options_.observer->on_stats(ledger_.stats());
+    }
 }
 
 }  // namespace ration

@@ -5,7 +5,7 @@
 // comes late (a reservation is settled as not sent), so a slow store is a failed store and leaves
 // nothing behind. A contended reservation whose `hold_until` lies ahead is *held*: nothing is
 // written, it is judged again after every batch that settled something, and answered as contended
-// at its deadline.
+// at its deadline. After a failed batch the ledger is swept, and so tried, until it works again.
 //
 // Thread rule: `submit` and `LedgerJob::abandon` from any thread; `LedgerJob::done` is called on
 // the runner's thread and must not block. Ownership: the runner shares each job until it is
@@ -51,13 +51,35 @@ private:
     std::atomic<State> state_{State::waiting};
 };
 
+// One commit, or what was to be one.
+struct LedgerBatch {
+    std::size_t size = 0;
+    Nanos took{0};
+    absl::Status status;
+};
+
+// Hears what the runner does, on its thread; must not block.
+class LedgerObserver {
+public:
+    virtual ~LedgerObserver() = default;
+    virtual void on_batch(const LedgerBatch& batch) = 0;
+    // Once for each reservation that is answered.
+    virtual void on_reserved(const LedgerReply& reply) = 0;
+    virtual void on_held() = 0;  // a contended one begins to wait
+    virtual void on_sweep(const absl::Status& status) = 0;
+    // After every batch and sweep that changed its health, else about every second.
+    virtual void on_stats(const LedgerStats& stats) = 0;
+};
+
 struct LedgerRunnerOptions {
     std::size_t max_queue = 10'000;  // jobs waiting; more are refused
     std::size_t max_batch = 512;     // jobs in one commit
     std::size_t max_held = 1'024;    // contended jobs waiting; more are answered at once
     Nanos sweep_every = std::chrono::seconds(10);
+    Nanos try_again = std::chrono::seconds(1);  // after a failure, instead of `sweep_every`
     std::size_t sweep_budget = 500;
     bool own_thread = true;  // false: nothing happens but in `turn`, for simulations
+    LedgerObserver* observer = nullptr;
 };
 
 class LedgerRunner {
@@ -92,6 +114,8 @@ private:
     void deliver(std::shared_ptr<LedgerJob> job, LedgerReply reply);
     void retry_held(Jobs& batch, bool all);
     void sweep_when_due();
+    void note_health(bool good);
+    void tell_stats(const Now& now);
 
     Ledger& ledger_;
     const Clock& clock_;
@@ -108,6 +132,8 @@ private:
     bool failed_ = false;   // the last batch; what is to be undone then waits for the next one
     bool settled_ = false;  // the last batch settled something: held jobs get another chance
     Mono next_sweep_{};
+    Mono next_stats_{};
+    bool healthy_ = true;
     std::vector<LedgerRequest> requests_;
     std::vector<LedgerReply> replies_;
 

@@ -49,14 +49,15 @@ absl::Status check_packed(SqliteDatabase& database, std::string& findings) {
 }  // namespace
 
 absl::Status check_sqlite_ledger(const std::string& path) {
-    absl::StatusOr<FileClaim> claim = FileClaim::take(path);
-    if (!claim.ok()) {
-        return claim.status();
-    }
+    // Nothing is read yet, and no lock file is left beside a file that is not there.
     absl::StatusOr<SqliteDatabase> database =
         SqliteDatabase::open(path, SqliteDatabase::Mode::read_write);
     if (!database.ok()) {
-        return absl::FailedPreconditionError(absl::StrCat(path, ": ", database.status().message()));
+        return absl::NotFoundError(absl::StrCat(path, ": ", database.status().message()));
+    }
+    absl::StatusOr<FileClaim> claim = FileClaim::take(path);
+    if (!claim.ok()) {
+        return absl::UnavailableError(claim.status().message());
     }
     if (absl::Status known = recognise_ledger(*database, path); !known.ok()) {
         return known;

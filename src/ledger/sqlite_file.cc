@@ -51,6 +51,10 @@ CREATE TABLE members(
 CREATE TABLE blocks(
     key TEXT PRIMARY KEY, until INTEGER NOT NULL, level INTEGER NOT NULL,
     forget_at INTEGER NOT NULL) WITHOUT ROWID;
+)sql",
+    R"sql(
+CREATE TABLE settled(
+    attempt INTEGER PRIMARY KEY, written INTEGER NOT NULL, at INTEGER NOT NULL);
 )sql"};
 
 absl::Status refused(const std::string& path, std::string_view reason) {

@@ -18,6 +18,7 @@ namespace {
 constexpr std::size_t max_cached_counts = 100'000;
 // A quota has no window whose end would settle a doubt about it.
 constexpr Nanos quota_doubt_kept = std::chrono::hours(24);
+constexpr AttemptId granted_at_once = 10'000;
 constexpr std::int64_t never = std::numeric_limits<std::int64_t>::max();
 
 std::int64_t nanos(Wall wall) {
@@ -44,16 +45,15 @@ Place place_of(const CeilingUse& use, Wall now) {
     return place;
 }
 
-// The span of instants that count together with it.
-Place window_of(const CeilingUse& use) {
+}  // namespace
+
+Place SqliteLedger::window_of(const CeilingUse& use) {
     Place window;
     window.kind = use.kind == CeilingKind::local_day ? PlaceKind::day : PlaceKind::period;
     window.at = use.window.start ? nanos(*use.window.start) : 0;
     window.ends = window.kind == PlaceKind::day ? nanos(use.window.end) : window.at + 1;
     return window;
 }
-
-}  // namespace
 
 std::int64_t SqliteLedger::Open::doubt_expires() const {
     if (!identity.empty()) {
@@ -158,6 +158,7 @@ void SqliteLedger::undo() {
                 break;
         }
     }
+    granted_ = next_id_ - 1;  // whatever was written of it is gone
     journal_.clear();
 }
 
@@ -262,6 +263,9 @@ absl::StatusOr<bool> SqliteLedger::judge_record(const IdempotencyKey& key, Wall 
             return true;
         }
         const absl::Status status = retry(id, reserved);
+        if (key.doubt == DoubtRule::probe) {
+            reserved.verdict = ReserveVerdict::probe;
+        }
         return status.ok() ? absl::StatusOr<bool>(true) : status;
     }
     if (find.is_null(AttemptColumn::status)) {
@@ -307,8 +311,7 @@ absl::StatusOr<bool> SqliteLedger::judge_quotas(std::span<const QuotaUse> quotas
                                                 Reserved& reserved) {
     for (std::size_t i = 0; i < quotas.size(); ++i) {
         const QuotaUse& use = quotas[i];
-        statements_.count_members.bind_text(1, use.key);
-        const absl::StatusOr<std::uint64_t> count = count_in(statements_.count_members);
+        const absl::StatusOr<std::uint64_t> count = objects(use.key);
         if (!count.ok()) {
             return count.status();
         }
@@ -328,6 +331,16 @@ absl::StatusOr<bool> SqliteLedger::judge_quotas(std::span<const QuotaUse> quotas
     return false;
 }
 
+// Numbers are taken from the file by the block, so that none is used again after a restart: an
+// operator who settles a doubt by its number must never meet another attempt.
+absl::Status SqliteLedger::grant_ids() {
+    if (next_id_ <= granted_) {
+        return absl::OkStatus();
+    }
+    granted_ = next_id_ + granted_at_once - 1;
+    return statements_.note_granted.bind(1, granted_).run();
+}
+
 absl::Status SqliteLedger::start(const Reserve& reserve, Wall now, Reserved& reserved) {
     Open open;
     open.started = nanos(now);
@@ -337,6 +350,9 @@ absl::Status SqliteLedger::start(const Reserve& reserve, Wall now, Reserved& res
     for (const QuotaUse& use : reserve.quotas) {
         const std::int64_t ends = saturating_add(open.started, quota_doubt_kept.count());
         open.places.push_back({PlaceKind::quota, std::string(use.key), 0, ends});
+    }
+    if (absl::Status status = grant_ids(); !status.ok()) {
+        return status;
     }
     const AttemptId id = next_id_++;
     const std::string places = pack_places(open.places);
@@ -402,6 +418,8 @@ absl::Status SqliteLedger::perform(const Settle& settle, Wall now, LedgerReply& 
                                    : delete_attempt(settle.attempt);
         case SettleKind::doubt:
             return settle_doubt(settle.attempt, open);
+        case SettleKind::absent:
+            return delete_attempt(settle.attempt);
     }
     return absl::OkStatus();
 }
@@ -488,51 +506,6 @@ absl::Status SqliteLedger::delete_attempt(AttemptId id) {
     return statements_.delete_attempt.run();
 }
 
-// ---- operators ----
-
-absl::Status SqliteLedger::perform(const SettleDoubt& settle, Wall now, LedgerReply& reply) {
-    const auto found = open_.find(settle.attempt);
-    if (found == open_.end() || found->second.state != State::doubt) {
-        reply.found = false;
-        return absl::OkStatus();
-    }
-    const Open open = end(settle.attempt);
-    if (!settle.was_written) {
-        return delete_attempt(settle.attempt);
-    }
-    const Settle written{settle.attempt, SettleKind::written, nullptr, {}};
-    return settle_written(written, open, now);
-}
-
-absl::Status SqliteLedger::perform(const StateMembers& members, Wall, LedgerReply&) {
-    statements_.clear_members.bind_text(1, members.key);
-    if (absl::Status status = statements_.clear_members.run(); !status.ok()) {
-        return status;
-    }
-    for (const std::string& object : members.objects) {
-        statements_.insert_member.bind_text(1, members.key).bind_text(2, object);
-        if (absl::Status status = statements_.insert_member.run(); !status.ok()) {
-            return status;
-        }
-    }
-    return absl::OkStatus();
-}
-
-absl::Status SqliteLedger::perform(const PutBlock& block, Wall, LedgerReply&) {
-    statements_.put_block.bind_text(1, block.key)
-        .bind(2, nanos(block.until))
-        .bind(3, block.level)
-        .bind(4, nanos(block.forget_at));
-    return statements_.put_block.run();
-}
-
-absl::Status SqliteLedger::perform(const LiftBlock& block, Wall, LedgerReply& reply) {
-    statements_.lift_block.bind_text(1, block.key);
-    const absl::Status status = statements_.lift_block.run();
-    reply.found = file_.database.changes() > 0;
-    return status;
-}
-
 // ---- counts ----
 
 absl::StatusOr<std::uint64_t> SqliteLedger::written(std::string_view key, const Place& window) {
@@ -558,6 +531,11 @@ absl::StatusOr<std::uint64_t> SqliteLedger::written(std::string_view key, const 
     return count;
 }
 
+absl::StatusOr<std::uint64_t> SqliteLedger::objects(std::string_view key) {
+    statements_.count_members.bind_text(1, key);
+    return count_in(statements_.count_members);
+}
+
 absl::StatusOr<std::uint64_t> SqliteLedger::count_in(SqliteStatement& statement) {
     const absl::StatusOr<bool> row = statement.row();
     if (!row.ok()) {
@@ -566,16 +544,6 @@ absl::StatusOr<std::uint64_t> SqliteLedger::count_in(SqliteStatement& statement)
     const std::uint64_t count = *row ? static_cast<std::uint64_t>(statement.integer(0)) : 0;
     statement.reset();
     return count;
-}
-
-absl::StatusOr<std::uint64_t> SqliteLedger::level(const CeilingUse& use) {
-    const std::lock_guard lock(mutex_);
-    const Place window = window_of(use);
-    const absl::StatusOr<std::uint64_t> count = written(use.key, window);
-    if (!count.ok()) {
-        return count;
-    }
-    return *count + holds_.held(use.key, window.at, window.ends).doubtful;
 }
 
 }  // namespace ration

@@ -29,10 +29,14 @@ public:
     void disown() override;
     absl::Status sweep(Wall now, std::size_t budget) override;
     [[nodiscard]] LedgerStats stats() const override;
+    [[nodiscard]] absl::StatusOr<LedgerRows> rows() override;
     [[nodiscard]] absl::StatusOr<std::uint64_t> level(const CeilingUse& use) override;
+    [[nodiscard]] absl::StatusOr<std::uint64_t> level(const QuotaUse& use) override;
     [[nodiscard]] absl::StatusOr<std::vector<std::string>> members(std::string_view key,
+                                                                   std::string_view after,
                                                                    std::size_t limit) override;
-    [[nodiscard]] std::vector<DoubtfulAttempt> doubtful(std::size_t limit) const override;
+    [[nodiscard]] std::vector<DoubtfulAttempt> doubtful(AttemptId after,
+                                                        std::size_t limit) const override;
     [[nodiscard]] absl::StatusOr<std::vector<Block>> blocks() override;
 
 private:
@@ -81,6 +85,7 @@ private:
     absl::Status perform(const Settle& settle, Wall now, LedgerReply& reply);
     absl::Status perform(const SettleDoubt& settle, Wall now, LedgerReply& reply);
     absl::Status perform(const StateMembers& members, Wall now, LedgerReply& reply);
+    absl::StatusOr<DoubtOutcome> settled_before(const SettleDoubt& settle);
     absl::Status perform(const PutBlock& block, Wall now, LedgerReply& reply);
     absl::Status perform(const LiftBlock& block, Wall now, LedgerReply& reply);
 
@@ -91,6 +96,7 @@ private:
     absl::StatusOr<bool> judge_ceilings(std::span<const CeilingUse> ceilings, Reserved& reserved);
     absl::StatusOr<bool> judge_quotas(std::span<const QuotaUse> quotas, Reserved& reserved);
     absl::Status start(const Reserve& reserve, Wall now, Reserved& reserved);
+    absl::Status grant_ids();
     absl::Status retry(AttemptId id, Reserved& reserved);
 
     absl::Status settle_written(const Settle& settle, const Open& open, Wall now);
@@ -100,6 +106,9 @@ private:
     absl::Status delete_attempt(AttemptId id);
     Open end(AttemptId id);  // takes it out of memory, journalled
 
+    // The span of instants that count together in that ceiling.
+    static Place window_of(const CeilingUse& use);
+    absl::StatusOr<std::uint64_t> objects(std::string_view key);
     absl::StatusOr<std::uint64_t> written(std::string_view key, const Place& window);
     absl::StatusOr<std::uint64_t> count_in(SqliteStatement& statement);
     absl::Status sweep_attempts(Wall now, std::size_t budget);
@@ -109,6 +118,7 @@ private:
     SqliteStatements statements_;
     SqliteLedgerOptions options_;
     AttemptId next_id_ = 1;
+    AttemptId granted_ = 0;  // the last number that the file has given out
     absl::flat_hash_map<AttemptId, Open> open_;
     Holds holds_;
     absl::flat_hash_map<std::string, CachedCount> counts_;

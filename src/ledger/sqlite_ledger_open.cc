@@ -1,9 +1,7 @@
-// Opening, sweeping and reporting: what the SQLite ledger does beside judging requests.
+// Opening and sweeping: what the SQLite ledger does beside judging requests.
 //
 // At start every attempt that was running belongs to a process that is gone (the file is owned by
 // one at a time), so it is in doubt at once: no lock has to run out.
-#include <sys/stat.h>
-
 #include <algorithm>
 #include <utility>
 
@@ -16,10 +14,6 @@ namespace {
 
 std::int64_t nanos(Wall wall) {
     return wall.time_since_epoch().count();
-}
-
-Wall wall(std::int64_t nanos) {
-    return Wall(Nanos(nanos));
 }
 
 }  // namespace
@@ -62,7 +56,13 @@ absl::Status SqliteLedger::load() {
     if (!last.ok() || !written.ok()) {
         return last.ok() ? written.status() : last.status();
     }
-    next_id_ = std::max(*last, *written) + 1;
+    const absl::StatusOr<std::int64_t> granted = file_.database.integer(
+        "SELECT coalesce(max(value), 0) FROM facts WHERE name='attempts_granted'");
+    if (!granted.ok()) {
+        return granted.status();
+    }
+    granted_ = std::max({*last, *written, *granted});
+    next_id_ = granted_ + 1;
     SqliteStatement& rows = statements_.open_attempts;
     for (absl::StatusOr<bool> row = rows.row(); !row.ok() || *row; row = rows.row()) {
         if (!row.ok()) {
@@ -106,12 +106,16 @@ absl::Status SqliteLedger::sweep(Wall now, std::size_t budget) {
     if (status.ok()) {
         status = save_doubts();
     }
+    if (status.ok() && !stats_.healthy) {
+        status = statements_.note_written.bind(1, nanos(now)).run();
+    }
     if (status.ok()) {
         status = sweep_attempts(now, budget);
     }
     const std::pair<SqliteStatement*, std::int64_t> others[] = {
         {&statements_.expire_writes, nanos(now - writes_kept)},
         {&statements_.expire_periods, nanos(now - writes_kept)},
+        {&statements_.expire_settled, nanos(now - settled_kept)},
         {&statements_.expire_blocks, nanos(now)}};
     for (const auto& [statement, before] : others) {
         if (status.ok()) {
@@ -158,74 +162,6 @@ absl::Status SqliteLedger::sweep_attempts(Wall now, std::size_t budget) {
         ++stats_.swept;
     }
     return absl::OkStatus();
-}
-
-LedgerStats SqliteLedger::stats() const {
-    const std::lock_guard lock(mutex_);
-    LedgerStats stats = stats_;
-    for (const auto& [id, open] : open_) {
-        (open.state == State::running ? stats.running : stats.doubtful) += 1;
-    }
-    auto& self = const_cast<SqliteLedger&>(*this);
-    const absl::StatusOr<std::uint64_t> records = self.count_in(self.statements_.count_attempts);
-    stats.records = records.value_or(0);
-    struct stat info {};
-    if (::stat(options_.path.c_str(), &info) == 0) {
-        stats.file_bytes = static_cast<std::uint64_t>(info.st_size);
-    }
-    return stats;
-}
-
-absl::StatusOr<std::vector<std::string>> SqliteLedger::members(std::string_view key,
-                                                               std::size_t limit) {
-    const std::lock_guard lock(mutex_);
-    std::vector<std::string> objects;
-    SqliteStatement& rows = statements_.list_members;
-    rows.bind_text(1, key).bind(2, static_cast<std::int64_t>(limit));
-    for (absl::StatusOr<bool> row = rows.row(); !row.ok() || *row; row = rows.row()) {
-        if (!row.ok()) {
-            return row.status();
-        }
-        objects.emplace_back(rows.bytes(0));
-    }
-    return objects;
-}
-
-std::vector<DoubtfulAttempt> SqliteLedger::doubtful(std::size_t limit) const {
-    const std::lock_guard lock(mutex_);
-    std::vector<AttemptId> ids;
-    for (const auto& [id, open] : open_) {
-        if (open.state == State::doubt) {
-            ids.push_back(id);
-        }
-    }
-    std::sort(ids.begin(), ids.end());
-    ids.resize(std::min(ids.size(), limit));
-    std::vector<DoubtfulAttempt> attempts;
-    for (const AttemptId id : ids) {
-        const Open& open = open_.at(id);
-        DoubtfulAttempt attempt{
-            id, open.identity, wall(open.started), wall(open.doubt_expires()), {}};
-        for (const Place& place : open.places) {
-            attempt.keys.push_back(place.key);
-        }
-        attempts.push_back(std::move(attempt));
-    }
-    return attempts;
-}
-
-absl::StatusOr<std::vector<Block>> SqliteLedger::blocks() {
-    const std::lock_guard lock(mutex_);
-    std::vector<Block> blocks;
-    SqliteStatement& rows = statements_.list_blocks;
-    for (absl::StatusOr<bool> row = rows.row(); !row.ok() || *row; row = rows.row()) {
-        if (!row.ok()) {
-            return row.status();
-        }
-        blocks.push_back({std::string(rows.bytes(0)), wall(rows.integer(1)),
-                          static_cast<std::uint32_t>(rows.integer(2)), wall(rows.integer(3))});
-    }
-    return blocks;
 }
 
 }  // namespace ration

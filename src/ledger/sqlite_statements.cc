@@ -54,7 +54,8 @@ constexpr std::array entries = {
     Entry{&S::insert_member, "INSERT OR IGNORE INTO members(key,object) VALUES(?1,?2)"},
     Entry{&S::delete_member, "DELETE FROM members WHERE key=?1 AND object=?2"},
     Entry{&S::count_members, "SELECT count(*) FROM members WHERE key=?1"},
-    Entry{&S::list_members, "SELECT object FROM members WHERE key=?1 ORDER BY object LIMIT ?2"},
+    Entry{&S::list_members,
+          "SELECT object FROM members WHERE key=?1 AND object>?3 ORDER BY object LIMIT ?2"},
     Entry{&S::clear_members, "DELETE FROM members WHERE key=?1"},
     Entry{&S::put_block,
           "INSERT INTO blocks(key,until,level,forget_at) VALUES(?1,?2,?3,?4)"
@@ -63,7 +64,22 @@ constexpr std::array entries = {
     Entry{&S::list_blocks, "SELECT key,until,level,forget_at FROM blocks"},
     Entry{&S::expire_blocks,
           "DELETE FROM blocks WHERE key IN (SELECT key FROM blocks WHERE forget_at<=?1 LIMIT ?2)"},
-    Entry{&S::count_attempts, "SELECT count(*) FROM attempts"},
+    Entry{&S::insert_settled, "INSERT INTO settled(attempt,written,at) VALUES(?1,?2,?3)"},
+    Entry{&S::find_settled, "SELECT written FROM settled WHERE attempt=?1"},
+    Entry{&S::expire_settled,
+          "DELETE FROM settled WHERE attempt IN (SELECT attempt FROM settled WHERE at<?1 LIMIT"
+          " ?2)"},
+    Entry{&S::note_granted,
+          "INSERT INTO facts(name,value) VALUES('attempts_granted',?1)"
+          " ON CONFLICT(name) DO UPDATE SET value=?1"},
+    Entry{&S::note_written,
+          "INSERT INTO facts(name,value) VALUES('written_at',?1)"
+          " ON CONFLICT(name) DO UPDATE SET value=?1"},
+    Entry{&S::row_count_of_attempts, "SELECT count(*) FROM (SELECT 1 FROM attempts LIMIT ?1)"},
+    Entry{&S::row_count_of_writes, "SELECT count(*) FROM (SELECT 1 FROM writes LIMIT ?1)"},
+    Entry{&S::row_count_of_periods, "SELECT count(*) FROM (SELECT 1 FROM periods LIMIT ?1)"},
+    Entry{&S::row_count_of_members, "SELECT count(*) FROM (SELECT 1 FROM members LIMIT ?1)"},
+    Entry{&S::row_count_of_blocks, "SELECT count(*) FROM (SELECT 1 FROM blocks LIMIT ?1)"},
 };
 
 }  // namespace

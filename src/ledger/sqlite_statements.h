@@ -31,7 +31,7 @@ struct SqliteStatements {
     // quotas
     SqliteStatement insert_member, delete_member;  // key, object
     SqliteStatement count_members;                 // key
-    SqliteStatement list_members;                  // key, limit
+    SqliteStatement list_members;                  // ?1 key, ?2 limit, ?3 after
     SqliteStatement clear_members;                 // key
 
     // blocks
@@ -40,7 +40,17 @@ struct SqliteStatements {
     SqliteStatement list_blocks;
     SqliteStatement expire_blocks;  // ?1 now, ?2 limit
 
-    SqliteStatement count_attempts;
+    // doubts that an operator has settled
+    SqliteStatement insert_settled;  // attempt, written, at
+    SqliteStatement find_settled;    // ?1 attempt -> written
+    SqliteStatement expire_settled;  // ?1 before, ?2 limit
+
+    SqliteStatement note_granted;  // ?1 the last attempt's number that was given out
+    SqliteStatement note_written;  // ?1 now: something that has to reach the disk
+
+    // ?1 how far to count
+    SqliteStatement row_count_of_attempts, row_count_of_writes, row_count_of_periods,
+        row_count_of_members, row_count_of_blocks;
 
     [[nodiscard]] static absl::StatusOr<SqliteStatements> prepare(SqliteDatabase& database);
 };

@@ -77,4 +77,27 @@ std::string_view build_key(std::span<char> buffer, std::string_view rule_name,
     return {buffer.data(), static_cast<std::size_t>(out - buffer.data())};
 }
 
+std::optional<SplitKey> split_key(std::string_view key) {
+    SplitKey split;
+    for (bool first = true; !key.empty(); first = false) {
+        const auto size = static_cast<unsigned char>(key[0]);
+        key.remove_prefix(1);
+        if (!first && size == digest_follows) {
+            split.digested = true;
+            return key.size() == digest_bytes && split.parts.empty() ? std::optional(split)
+                                                                     : std::nullopt;
+        }
+        if (size > key.size()) {
+            return std::nullopt;
+        }
+        if (first) {
+            split.name = key.substr(0, size);
+        } else {
+            split.parts.push_back(key.substr(0, size));
+        }
+        key.remove_prefix(size);
+    }
+    return split;
+}
+
 }  // namespace ration

@@ -15,8 +15,10 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string_view>
+#include <vector>
 
 namespace ration {
 
@@ -28,5 +30,14 @@ inline constexpr std::size_t max_built_key_bytes = 256;  // 16 charges fit 4096 
 [[nodiscard]] std::string_view build_key(std::span<char> buffer, std::string_view rule_name,
                                          std::span<const std::string_view> parts,
                                          std::uint16_t& rule_bytes);
+
+// A built key taken apart again: the identity, then the parts; for people who look at a store.
+struct SplitKey {
+    std::string_view name;
+    std::vector<std::string_view> parts;  // none when they were digested
+    bool digested = false;
+};
+// nullopt: not a built key. Views into `key`.
+[[nodiscard]] std::optional<SplitKey> split_key(std::string_view key);
 
 }  // namespace ration

@@ -219,15 +219,24 @@ constexpr std::array idempotency_table{
     Key{"compare", R"({"$ref": "#/$defs/compare"})",
         "How bodies are compared: JSON by_value, or as bytes."},
     Key{"doubt", R"({"$ref": "#/$defs/doubt"})",
-        "What resolves an unknown outcome: forward again with the same key, or refuse."},
+        "What resolves an unknown outcome: forward again with the same key, probe, or refuse."},
+    Key{"probe", R"({"$ref": "#/$defs/probe"})",
+        "With doubt: probe: how the upstream is asked what became of a key."},
     Key{"max_body", R"({"type": "integer", "minimum": 1})",
         "Bytes of a keyed request's body at most (1 MiB); a larger one is 413."},
     Key{"max_answer", R"({"type": "integer", "minimum": 1})",
         "Bytes of an answer that are kept at most (1 MiB)."},
 };
 
+constexpr std::array probe_table{
+    Key{"path", R"({"type": "string", "pattern": "^/"})",
+        "Path and query of the GET; {key} and path parameters are holes.", true},
+    Key{"status", R"({"type": "integer", "minimum": 200, "maximum": 299})",
+        "Status of the replay; left out: the probe's own."},
+};
+
 constexpr std::array<std::string_view, 2> compare_list{"by_value", "bytes"};
-constexpr std::array<std::string_view, 2> doubt_list{"forward", "refuse"};
+constexpr std::array<std::string_view, 3> doubt_list{"forward", "refuse", "probe"};
 constexpr std::array<std::string_view, 2> unmatched_list{"refuse", "forward"};
 constexpr std::array<std::string_view, 2> trailing_slash_list{"same", "distinct"};
 constexpr std::array<std::string_view, 2> count_list{"admissions", "attempts"};
@@ -282,6 +291,8 @@ const KeyTable ceiling_keys{"ceiling", "a ceiling", ceiling_table};
 const KeyTable quota_keys{"quota", "a quota", quota_table};
 const KeyTable idempotency_keys{"idempotency_rule", "an idempotency rule", idempotency_table};
 
+const KeyTable probe_keys{"probe", "a probe", probe_table};
+
 const WordList compare_words{"compare", compare_list};
 const WordList doubt_words{"doubt", doubt_list};
 const WordList unmatched_words{"unmatched", unmatched_list};
@@ -294,10 +305,10 @@ const WordList method_words{"method", method_list};
 
 std::span<const KeyTable* const> all_key_tables() {
     static constexpr std::array tables{
-        &policy_keys,     &route_keys,      &cors_keys,   &identify_keys, &address_keys,
-        &credential_keys, &limit_keys,      &rate_keys,   &cost_keys,     &cost_source_keys,
-        &store_down_keys, &refusal_keys,    &strike_keys, &block_keys,    &ceiling_keys,
-        &quota_keys,      &idempotency_keys};
+        &policy_keys,     &route_keys,       &cors_keys,   &identify_keys, &address_keys,
+        &credential_keys, &limit_keys,       &rate_keys,   &cost_keys,     &cost_source_keys,
+        &store_down_keys, &refusal_keys,     &strike_keys, &block_keys,    &ceiling_keys,
+        &quota_keys,      &idempotency_keys, &probe_keys};
     return tables;
 }
 

@@ -42,6 +42,7 @@ extern const KeyTable block_keys;
 extern const KeyTable ceiling_keys;
 extern const KeyTable quota_keys;
 extern const KeyTable idempotency_keys;
+extern const KeyTable probe_keys;
 
 [[nodiscard]] std::span<const KeyTable* const> all_key_tables();
 

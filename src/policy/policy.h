@@ -254,11 +254,21 @@ struct QuotaRule : DurableScope {  // routes: those of `up`
     [[nodiscard]] std::uint16_t refusal_for(KindIndex kind) const;
 };
 
+// How the upstream is asked what became of a key: a GET that answers 2xx with what the first
+// request was answered, or would have been, and 404 or 410 when there is no such thing.
+struct ProbeRule {
+    // The target, in pieces: literal text, each followed by the hole of the same index.
+    std::vector<std::string> texts;
+    std::vector<std::string> holes;  // "key", or a path parameter; one less than `texts`
+    int status = 0;                  // of the replay; 0: the probe's own
+};
+
 struct IdempotencyRule : DurableScope {  // key: the scope
     std::string header = "Idempotency-Key";
     bool required = false;  // 400 without it
     Nanos keep = std::chrono::hours(24);
     DoubtRule doubt = DoubtRule::forward;
+    ProbeRule probe;  // with DoubtRule::probe
     BodyComparison comparison = BodyComparison::by_value;
     std::size_t max_body = 1U << 20;    // request; a larger one is 413
     std::size_t max_answer = 1U << 20;  // a larger one passes and is not kept

@@ -131,6 +131,8 @@ private:
     void read_objects(const YamlNode* node, std::vector<ObjectId>& objects);
     void read_refusals_by_kind(const YamlNode& node, QuotaRule& rule);
     void read_idempotency(const YamlNode& node);
+    void read_probe(const YamlNode& node, IdempotencyRule& rule);
+    void read_probe_path(const YamlNode& node, ProbeRule& probe);
     void read_kept_size(const YamlNode* node, std::size_t& bytes);
     void note_durable_routes();
 

@@ -10,10 +10,12 @@
 #include "base/text.h"
 #include "policy/policy_reader.h"
 #include "policy/selector.h"
+#include "request/path.h"
 
 namespace ration {
 namespace {
 
+constexpr std::size_t max_probe_bytes = 1024;
 constexpr std::array<std::string_view, 3> period_words{"period", "quarter", "year"};
 
 std::vector<std::string_view> words_of(std::string_view text) {
@@ -305,9 +307,76 @@ void PolicyReader::read_idempotency(const YamlNode& node) {
         rule.doubt =
             static_cast<DoubtRule>(reader_.word(*doubt, "word for doubt", doubt_words).value_or(0));
     }
+    read_probe(node, rule);
     read_kept_size(node.find("max_body"), rule.max_body);
     read_kept_size(node.find("max_answer"), rule.max_answer);
     policy_.idempotency.push_back(std::move(rule));
+}
+
+// probe: {path: "/v1/bookings/by-key/{key}", status: 201}
+void PolicyReader::read_probe(const YamlNode& node, IdempotencyRule& rule) {
+    const YamlNode* probe = node.find("probe");
+    if (probe == nullptr) {
+        if (rule.doubt == DoubtRule::probe) {
+            reader_.error(node.find("doubt")->at,
+                          "doubt: probe needs probe: {path: ...}, which asks about a key");
+        }
+        return;
+    }
+    if (rule.doubt != DoubtRule::probe) {
+        reader_.error(probe->at, "probe is used with doubt: probe alone");
+    }
+    if (!reader_.mapping(*probe, probe_keys)) {
+        return;
+    }
+    if (const YamlNode* path = probe->find("path")) {
+        read_probe_path(*path, rule.probe);
+    }
+    if (const YamlNode* status = probe->find("status")) {
+        rule.probe.status = static_cast<int>(
+            reader_.whole(*status, "the status of a replay", 200, 299).value_or(0));
+    }
+}
+
+void PolicyReader::read_probe_path(const YamlNode& node, ProbeRule& probe) {
+    const auto text = reader_.text(node, "path");
+    if (!text.has_value()) {
+        return;
+    }
+    std::string plain;  // each hole as a letter, to see whether the target is in its one spelling
+    std::string_view rest = *text;
+    for (std::size_t open = rest.find('{'); open != rest.npos; open = rest.find('{')) {
+        const std::size_t close = rest.find('}', open);
+        if (close == rest.npos) {
+            reader_.error(node.at, "a '{' without its '}'");
+            return;
+        }
+        const std::string_view hole = rest.substr(open + 1, close - open - 1);
+        if (hole != "key" && !path_parameters_.contains(std::string(hole))) {
+            reader_.error(node.at, cat("'{", hole, "}' is neither {key} nor a path parameter"));
+            return;
+        }
+        probe.texts.emplace_back(rest.substr(0, open));
+        probe.holes.emplace_back(hole);
+        plain += cat(rest.substr(0, open), "x");
+        rest.remove_prefix(close + 1);
+    }
+    probe.texts.emplace_back(rest);
+    plain += rest;
+    std::array<char, 3 * max_probe_bytes> buffer;  // escaped at worst
+    if (text->size() > max_probe_bytes) {
+        reader_.error(node.at, cat("longer than ", max_probe_bytes, " bytes"));
+        return;
+    }
+    const auto target = normal_target(plain, buffer);
+    if (!plain.starts_with('/')) {
+        reader_.error(node.at, "the path of a probe starts with '/'");
+    } else if (!target.ok()) {
+        reader_.error(node.at, cat("not a path: ", std::string(target.status().message())));
+    } else if (plain.substr(0, plain.find('?')) != target->path) {
+        reader_.error(node.at,
+                      cat("not the normal spelling of this path, which is ", target->path));
+    }
 }
 
 void PolicyReader::read_kept_size(const YamlNode* node, std::size_t& bytes) {

@@ -12,7 +12,9 @@
 #include "ledger/runner.h"
 #include "server/admin/admin_api.h"
 #include "server/admin/admin_server.h"
+#include "server/admin/ledger_admin.h"
 #include "server/config/address_text.h"
+#include "server/process/ledger_watch.h"
 #include "server/process/port_check.h"
 #include "server/process/store_watch.h"
 #include "server/process/ticker.h"
@@ -43,7 +45,11 @@ private:
 class ServerImpl final : public Server, private AdminBackend {
 public:
     ServerImpl(const ServeConfig& config, const ServerParts& parts)
-        : config_(config), parts_(parts), store_watch_(parts.log), api_(*this) {}
+        : config_(config),
+          parts_(parts),
+          store_watch_(parts.log),
+          ledger_watch_(parts.log),
+          api_(*this) {}
 
     [[nodiscard]] absl::Status open();
 
@@ -73,6 +79,7 @@ private:
     }
     [[nodiscard]] bool counters_answer() override;
     [[nodiscard]] ProcessFacts facts() const override;
+    [[nodiscard]] LedgerTotals ledger_totals() const;
     [[nodiscard]] InForce in_force() const override { return reloader_->in_force(); }
     ReloadResult reload() override { return reload(ReloadCause::admin); }
 
@@ -82,9 +89,12 @@ private:
     std::atomic<bool> draining_{false};
     Metrics metrics_;
     StoreWatch store_watch_;
+    LedgerMeter ledger_meter_;
+    LedgerWatch ledger_watch_;
     std::unique_ptr<Counters> own_counters_;
     Counters* counters_ = nullptr;
-    std::unique_ptr<Ledger> ledger_;
+    std::unique_ptr<Ledger> own_ledger_;
+    Ledger* ledger_ = nullptr;                     // null: there is none
     std::unique_ptr<LedgerRunner> ledger_runner_;  // ends after the gateway's last question
     std::unique_ptr<BlockKeeper> block_keeper_;
     std::unique_ptr<Engine> engine_;
@@ -94,6 +104,7 @@ private:
     std::unique_ptr<Reloader> reloader_;
     std::unique_ptr<Gateway> gateway_;
     AdminApi api_;
+    std::unique_ptr<LedgerAdmin> ledger_admin_;
     std::unique_ptr<AdminServer> admin_;
     std::unique_ptr<Ticker> ticker_;
 };
@@ -128,25 +139,29 @@ absl::Status ServerImpl::open_counters() {
 }
 
 absl::Status ServerImpl::open_ledger() {
-    if (config_.ledger.empty()) {
-        return absl::OkStatus();
+    ledger_ = parts_.ledger;
+    if (ledger_ == nullptr && !config_.ledger.empty()) {
+        auto opened = open_sqlite_ledger(
+            {.path = config_.ledger, .sync_point = sync_point_hook.load()});
+        if (!opened.ok()) {
+            return opened.status();
+        }
+        own_ledger_ = *std::move(opened);
+        ledger_ = own_ledger_.get();
     }
-    auto opened =
-        open_sqlite_ledger({.path = config_.ledger, .sync_point = sync_point_hook.load()});
-    if (!opened.ok()) {
-        return opened.status();
+    if (ledger_ != nullptr) {
+        LedgerRunnerOptions options;
+        options.observer = &ledger_meter_;
+        ledger_runner_ = std::make_unique<LedgerRunner>(*ledger_, parts_.clock, options);
     }
-    ledger_ = *std::move(opened);
-    ledger_runner_ = std::make_unique<LedgerRunner>(*ledger_, parts_.clock);
     return absl::OkStatus();
 }
 
 absl::Status ServerImpl::open_rules() {
     Problems problems;
-    const auto rules = load_rule_files({.policy = config_.policy,
-                                        .directory = config_.directory,
-                                        .ledger = !config_.ledger.empty()},
-                                       parts_.environment, problems);
+    const auto rules = load_rule_files(
+        {.policy = config_.policy, .directory = config_.directory, .ledger = ledger_ != nullptr},
+        parts_.environment, problems);
     for (const Problem& warning : problems.warnings()) {
         parts_.log.warning(warning.text());
     }
@@ -216,6 +231,12 @@ absl::Status ServerImpl::open_listeners() {
     if (!config_.admin.enabled) {
         return absl::OkStatus();
     }
+    ledger_admin_ = std::make_unique<LedgerAdmin>(
+        LedgerAdminParts{.ledger = ledger_,
+                         .runner = ledger_runner_.get(),
+                         .rules = [this] { return engine_->rules(); },
+                         .totals = [this] { return ledger_totals(); }});
+    api_.add(*ledger_admin_);
     auto admin = AdminServer::start(
         {.address = config_.admin.address, .port = config_.admin.port}, parts_.clock,
         [this](const AdminRequest& request) { return api_.handle(request); });
@@ -249,7 +270,15 @@ void ServerImpl::tick() {
     counters_->sweep(parts_.clock.now(), budget);
     const MetricsTotals totals = metrics_.totals();
     store_watch_.look(totals.store_answers, totals.store_failures);
+    ledger_watch_.look(ledger_meter_.totals());
     reloader_->poll();
+}
+
+LedgerTotals ServerImpl::ledger_totals() const {
+    LedgerTotals totals = ledger_meter_.totals();
+    totals.queued = ledger_runner_->queued();
+    totals.holding = ledger_runner_->held();
+    return totals;
 }
 
 bool ServerImpl::counters_answer() {
@@ -269,6 +298,7 @@ ProcessFacts ServerImpl::facts() const {
     return {.totals = metrics_.totals(),
             .counters = counters_->stats(),
             .gateway = gateway_->stats(),
+            .ledger = ledger_ == nullptr ? std::nullopt : std::optional(ledger_totals()),
             .reload = reloader_->in_force().facts,
             .log_lines_written = lines.written,
             .log_lines_dropped = lines.dropped,

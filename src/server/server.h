@@ -1,8 +1,8 @@
 // The whole of `ration serve` in one object: gateway, admin listener, counters, logs, reload.
 //
 // `start` loads the rules, opens everything and serves; `drain` ends it gently; the destructor ends
-// it at once. Thread rule: every member may be called from any thread. Ownership: clock, log and
-// counters of the parts must outlive the server. Errors: problems of files as lines of
+// it at once. Thread rule: every member may be called from any thread. Ownership: clock, log,
+// counters and ledger of the parts must outlive the server. Errors: problems of files as lines of
 // `file:line:column: reason`, a listener that can't be opened with its address.
 //
 //   auto server = ration::Server::start(config, {.clock = clock, .log = *log,
@@ -18,6 +18,7 @@
 
 #include "absl/status/statusor.h"
 #include "ration/counters.h"
+#include "ration/ledger.h"
 #include "ration/time.h"
 #include "server/config/serve_config.h"
 #include "server/process/log.h"
@@ -30,6 +31,7 @@ struct ServerParts {
     Log& log;
     Policy::Environment environment;
     Counters* counters = nullptr;          // null: memory counters of its own
+    Ledger* ledger = nullptr;              // null: the file that the settings name, if they do
     Nanos tick = std::chrono::seconds(1);  // between looks at files, counters and sweeps
     std::string version = "unknown";       // for /metrics
 };

@@ -21,6 +21,9 @@ struct ScriptedAnswer {
     Fields headers;
     std::string body;
     std::optional<Nanos> takes = Nanos(0);  // until it answers; nullopt: never
+    // What it says when it is asked about the request's idempotency key: one answer, or none for a
+    // 404 at once.
+    std::vector<ScriptedAnswer> probe;
 };
 
 struct ServiceRequest {

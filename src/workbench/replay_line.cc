@@ -20,7 +20,8 @@ using Kind = JsonCursor::Kind;
 
 const std::vector<std::string_view> line_fields = {
     "at", "method", "path", "headers", "peer", "body", "response", "id", "event", "file", "state"};
-const std::vector<std::string_view> response_fields = {"status", "headers", "body", "takes"};
+const std::vector<std::string_view> response_fields = {"status", "headers", "body", "takes",
+                                                       "probe"};
 
 bool unknown(JsonCursor& cursor, std::string_view name,
              const std::vector<std::string_view>& known) {
@@ -115,7 +116,7 @@ bool read_status(JsonCursor& cursor, int& status) {
            cursor.fail("the status of a final answer is a whole number from 200 to 599");
 }
 
-bool read_response(JsonCursor& cursor, ScriptedAnswer& answer) {
+bool read_response(JsonCursor& cursor, ScriptedAnswer& answer, bool of_probe = false) {
     return cursor.object([&](const std::string& name) {
         if (name == "status") {
             return read_status(cursor, answer.status);
@@ -128,6 +129,9 @@ bool read_response(JsonCursor& cursor, ScriptedAnswer& answer) {
         }
         if (name == "takes") {
             return read_takes(cursor, answer.takes);
+        }
+        if (name == "probe" && !of_probe) {
+            return read_response(cursor, answer.probe.emplace_back(), true);
         }
         return unknown(cursor, name, response_fields);
     });

@@ -53,9 +53,10 @@ void read_takes(Reader& reader, const YamlNode& node, ScriptedAnswer& answer) {
     answer.takes = takes;
 }
 
-ScriptedAnswer read_upstream(Reader& reader, const YamlNode& node) {
+ScriptedAnswer read_upstream(Reader& reader, const YamlNode& node,
+                             const KeyTable& keys = test_upstream_keys) {
     ScriptedAnswer answer;
-    if (!reader.mapping(node, test_upstream_keys)) {
+    if (!reader.mapping(node, keys)) {
         return answer;
     }
     if (const YamlNode* status = node.find("status")) {
@@ -70,6 +71,9 @@ ScriptedAnswer read_upstream(Reader& reader, const YamlNode& node) {
     }
     if (const YamlNode* takes = node.find("takes")) {
         read_takes(reader, *takes, answer);
+    }
+    if (const YamlNode* probe = node.find("probe")) {
+        answer.probe.push_back(read_upstream(reader, *probe, test_probe_keys));
     }
     return answer;
 }

@@ -54,6 +54,14 @@ constexpr std::array upstream_table{
     Key{"headers", "", "Its headers."},
     Key{"body", "", "Its body."},
     Key{"takes", "", "How long it takes, or never."},
+    Key{"probe", "", "What it answers when it is asked about the request's key; 404 else."},
+};
+
+constexpr std::array probe_table{
+    Key{"status", "", "200 to 599."},
+    Key{"headers", "", "Its headers."},
+    Key{"body", "", "Its body."},
+    Key{"takes", "", "How long it takes, or never."},
 };
 
 constexpr std::array expect_table{
@@ -85,6 +93,7 @@ const KeyTable test_counters_keys{"test_counters", "a counters step", counters_t
 const KeyTable test_restart_keys{"test_restart", "a restart step", restart_table};
 const KeyTable test_wall_keys{"test_wall", "a wall step", wall_table};
 const KeyTable test_upstream_keys{"test_upstream", "an upstream answer", upstream_table};
+const KeyTable test_probe_keys{"test_probe", "the answer to a probe", probe_table};
 const KeyTable test_expect_keys{"test_expect", "an expectation", expect_table};
 const KeyTable test_sent_keys{"test_sent", "what is sent", sent_table};
 

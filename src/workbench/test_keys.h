@@ -13,6 +13,7 @@ extern const KeyTable test_counters_keys;
 extern const KeyTable test_restart_keys;
 extern const KeyTable test_wall_keys;
 extern const KeyTable test_upstream_keys;
+extern const KeyTable test_probe_keys;
 extern const KeyTable test_expect_keys;
 extern const KeyTable test_sent_keys;
 

@@ -24,6 +24,7 @@ struct VirtualService::InFlight {
     std::vector<Header> headers;  // views into `request`
     Exchange exchange;
     ServiceAnswer answer;
+    bool probing = false;  // the upstream is asked about the key, not for the request
 
     void take(ServiceRequest taken, std::uint64_t number, std::string request_id) {
         ticket = number;
@@ -34,6 +35,7 @@ struct VirtualService::InFlight {
             headers.push_back({name, value});
         }
         answer = {};
+        probing = false;
     }
     [[nodiscard]] RequestView view() const {
         return {request.method, request.target, headers, request.peer, id, request.body};
@@ -55,6 +57,18 @@ public:
 private:
     VirtualService& service_;
 };
+
+namespace {
+
+std::vector<Header> views_of(const Fields& fields) {
+    std::vector<Header> views;
+    for (const auto& [name, value] : fields) {
+        views.push_back({name, value});
+    }
+    return views;
+}
+
+}  // namespace
 
 VirtualService::VirtualService(VirtualServiceOptions options, Sink sink)
     : options_(std::move(options)), sink_(std::move(sink)), clock_(options_.start) {}
@@ -164,8 +178,13 @@ void VirtualService::forward(std::unique_ptr<InFlight> call) {
     report_exchange(call->exchange, call->answer);
     call->answer.outcome = ServiceOutcome::admitted;
     call->answer.forwarded = forwarded_request(*engine_, call->exchange);
-    const Nanos due = std::min(call->request.upstream.takes.value_or(options_.upstream_timeout),
-                               options_.upstream_timeout);
+    const std::optional<Nanos> takes = call->request.upstream.takes;
+    await_upstream(std::move(call), takes);
+}
+
+void VirtualService::await_upstream(std::unique_ptr<InFlight> call, std::optional<Nanos> takes) {
+    const Nanos due =
+        std::min(takes.value_or(options_.upstream_timeout), options_.upstream_timeout);
     const std::uint64_t order = call->order;
     pending_.push_back({now().mono + due, order, std::move(call)});
     std::push_heap(pending_.begin(), pending_.end(), later_due);
@@ -199,7 +218,11 @@ void VirtualService::ask_ledger(std::unique_ptr<InFlight> call) {
         forward(std::move(call));
         return;
     }
-    const LedgerReply reply = ledger_->apply_one(durable.reserve(), now().wall);
+    reserve(std::move(call));
+}
+
+void VirtualService::reserve(std::unique_ptr<InFlight> call) {
+    const LedgerReply reply = ledger_->apply_one(call->exchange.durable->reserve(), now().wall);
     if (reply.reserved.verdict == ReserveVerdict::contended) {
         const std::uint64_t order = call->order;
         held_.push_back({now().mono + options_.hold, order, std::move(call)});
@@ -211,11 +234,66 @@ void VirtualService::ask_ledger(std::unique_ptr<InFlight> call) {
 void VirtualService::judge(std::unique_ptr<InFlight> call, const LedgerReply& reply) {
     engine_->judge(call->exchange, reply);
     if (call->exchange.decision.kind == Decision::Kind::admit) {
-        forward(std::move(call));
+        if (call->exchange.durable->probing()) {
+            probe(std::move(call));
+        } else {
+            forward(std::move(call));
+        }
+        return;
+    }
+    if (call->exchange.durable->open()) {
+        end_attempt(*call, SettleKind::not_sent);
+    }
+    finish_refused(*call);
+    idle_.push_back(std::move(call));
+}
+
+// ---- what became of a key ----
+
+void VirtualService::probe(std::unique_ptr<InFlight> call) {
+    std::vector<ScriptedAnswer>& scripted = call->request.upstream.probe;
+    if (scripted.empty()) {
+        scripted.emplace_back().status = 404;
+    }
+    call->probing = true;
+    const std::optional<Nanos> takes = scripted.front().takes;
+    await_upstream(std::move(call), takes);
+}
+
+void VirtualService::conclude_probe(std::unique_ptr<InFlight> call) {
+    call->probing = false;
+    Durable& durable = *call->exchange.durable;
+    const ScriptedAnswer& scripted = call->request.upstream.probe.front();
+    const bool answered = scripted.takes && *scripted.takes <= options_.upstream_timeout;
+    if (!answered || Durable::probed(scripted.status) == Durable::Probe::unknown) {
+        end_attempt(*call, SettleKind::doubt);
+        const Ending::Kind ending = answered ? Ending::Kind::lost : Ending::Kind::timed_out;
+        engine_->finish(call->exchange, {.kind = ending}, now());
+        call->answer.outcome = ServiceOutcome::admitted;
+        put_answer(engine_->failure(call->exchange,
+                                    answered ? BuiltIn::bad_gateway : BuiltIn::gateway_timeout),
+                   call->request.method, now().wall, call->answer);
+        answer(*call, std::move(call->answer));
+        idle_.push_back(std::move(call));
+        return;
+    }
+    const std::vector<Header> fields = views_of(scripted.headers);
+    const std::optional<Settle> settle = durable.settle_probed(
+        call->exchange,
+        {scripted.status, fields, scripted.body, scripted.body.size() <= durable.max_answer()});
+    static_cast<void>(ledger_->apply_one(*settle, now().wall));
+    if (Durable::probed(scripted.status) == Durable::Probe::absent) {
+        reserve(std::move(call));
         return;
     }
     finish_refused(*call);
     idle_.push_back(std::move(call));
+}
+
+void VirtualService::end_attempt(InFlight& call, SettleKind kind) {
+    if (const std::optional<Settle> settle = call.exchange.durable->settle(kind, {})) {
+        static_cast<void>(ledger_->apply_one(*settle, now().wall));
+    }
 }
 
 // Something was settled: each held write is judged again, in the order in which they came.
@@ -247,10 +325,7 @@ void VirtualService::settle_durable(InFlight& call) {
     const SettleKind kind = !answered                                         ? SettleKind::doubt
                             : upstream.status >= 200 && upstream.status < 300 ? SettleKind::written
                                                                               : SettleKind::failed;
-    std::vector<Header> fields;
-    for (const auto& [name, value] : upstream.headers) {
-        fields.push_back({name, value});
-    }
+    const std::vector<Header> fields = views_of(upstream.headers);
     const CompleteAnswer complete{upstream.status, fields, upstream.body,
                                   upstream.body.size() <= durable.max_answer()};
     if (const std::optional<Settle> settle = durable.settle(kind, complete)) {
@@ -273,6 +348,11 @@ void VirtualService::run_until(Mono at) {
             continue;
         }
         Due due = pop();
+        if (due.call->probing) {
+            conclude_probe(std::move(due.call));
+            retry_held();
+            continue;
+        }
         complete(*due.call);
         const bool settled = due.call->exchange.durable != nullptr;
         idle_.push_back(std::move(due.call));
@@ -311,10 +391,7 @@ void VirtualService::complete(InFlight& call) {
         put_answer(engine_->failure(call.exchange, BuiltIn::gateway_timeout), call.request.method,
                    now().wall, call.answer);
     } else {
-        std::vector<Header> fields;
-        for (const auto& [name, value] : upstream.headers) {
-            fields.push_back({name, value});
-        }
+        const std::vector<Header> fields = views_of(upstream.headers);
         const Ending ending{
             .kind = Ending::Kind::answered, .status = upstream.status, .response_headers = fields};
         engine_->answered(call.exchange, upstream.status, now());

@@ -88,12 +88,17 @@ private:
     [[nodiscard]] Due pop();
     void complete(InFlight& call);
     void settle_durable(InFlight& call);
+    void end_attempt(InFlight& call, SettleKind kind);
     void finish_refused(InFlight& call);
     void refuse_body(std::unique_ptr<InFlight> call);
     // What becomes of a call that the limits have admitted: forwarded, held, or answered.
     void ask_ledger(std::unique_ptr<InFlight> call);
     void judge(std::unique_ptr<InFlight> call, const LedgerReply& reply);
     void forward(std::unique_ptr<InFlight> call);
+    void probe(std::unique_ptr<InFlight> call);
+    void conclude_probe(std::unique_ptr<InFlight> call);
+    void await_upstream(std::unique_ptr<InFlight> call, std::optional<Nanos> takes);
+    void reserve(std::unique_ptr<InFlight> call);
     void retry_held();
     void end_first_hold();
     [[nodiscard]] std::optional<Mono> next_event() const;

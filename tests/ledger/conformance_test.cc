@@ -131,7 +131,7 @@ TEST_P(LedgerConformance, PlacesInDoubtCountAsWrittenUntilSettled) {
     (void)reserve({std::nullopt, {&ceiling, 1}, {}});
     restart();
     EXPECT_EQ(write(ceiling), ReserveVerdict::ceiling_reached);
-    const std::vector<DoubtfulAttempt> doubts = ledger_->doubtful(10);
+    const std::vector<DoubtfulAttempt> doubts = ledger_->doubtful(0, 10);
     ASSERT_EQ(doubts.size(), 1U);
     EXPECT_TRUE(ledger_->apply_one(SettleDoubt{doubts[0].attempt, false}, noon).found);
     EXPECT_EQ(write(ceiling), ReserveVerdict::started);
@@ -143,9 +143,9 @@ TEST_P(LedgerConformance, AnUnkeyedDoubtExpiresAsWrittenAtItsWindowsEnd) {
     (void)reserve({std::nullopt, {&ceiling, 1}, {}});
     restart();
     ASSERT_TRUE(ledger_->sweep(noon + 11h, 100).ok());
-    EXPECT_EQ(ledger_->doubtful(10).size(), 1U);
+    EXPECT_EQ(ledger_->doubtful(0, 10).size(), 1U);
     ASSERT_TRUE(ledger_->sweep(noon + 12h, 100).ok());
-    EXPECT_TRUE(ledger_->doubtful(10).empty());
+    EXPECT_TRUE(ledger_->doubtful(0, 10).empty());
     EXPECT_EQ(ledger_->level(ceiling).value(), 1U);
 }
 
@@ -239,8 +239,110 @@ TEST_P(LedgerConformance, RefusedDoubtWaitsForAnOperator) {
     restart();
     EXPECT_EQ(reserve({refusing, {}, {}}).verdict, ReserveVerdict::in_doubt);
     EXPECT_TRUE(
-        ledger_->apply_one(SettleDoubt{ledger_->doubtful(1).at(0).attempt, true}, noon).found);
+        ledger_->apply_one(SettleDoubt{ledger_->doubtful(0, 1).at(0).attempt, true}, noon).found);
     EXPECT_EQ(reserve({refusing, {}, {}}).verdict, ReserveVerdict::not_kept);
+}
+
+TEST_P(LedgerConformance, AProbedKeyRunsUntilTheProbeHasAnAnswer) {
+    const auto probing = key("k", 1, DoubtRule::probe);
+    const CeilingUse ceiling = daily("caller", 1);
+    (void)reserve({probing, {&ceiling, 1}, {}});
+    restart();
+    const Reserved asked = reserve({probing, {&ceiling, 1}, {}});
+    ASSERT_EQ(asked.verdict, ReserveVerdict::probe);
+    EXPECT_TRUE(asked.second_try);
+    EXPECT_EQ(reserve({probing, {&ceiling, 1}, {}}).verdict, ReserveVerdict::in_progress);
+    settle(asked.attempt, SettleKind::doubt);
+    const Reserved again = reserve({probing, {&ceiling, 1}, {}});
+    ASSERT_EQ(again.verdict, ReserveVerdict::probe);
+    // Found: what the probe brought is kept, the place counts once.
+    const StoredResponse response = created("found");
+    settle(again.attempt, SettleKind::written, &response);
+    EXPECT_EQ(reserve({probing, {&ceiling, 1}, {}}).response.body, "found");
+    EXPECT_EQ(ledger_->level(ceiling).value(), 1U);
+}
+
+TEST_P(LedgerConformance, WhatAProbeDidNotFindIsAsIfNeverBegun) {
+    const auto probing = key("k", 1, DoubtRule::probe);
+    const CeilingUse ceiling = daily("caller", 1);
+    (void)reserve({probing, {&ceiling, 1}, {}});
+    restart();
+    settle(reserve({probing, {&ceiling, 1}, {}}).attempt, SettleKind::absent);
+    EXPECT_EQ(ledger_->level(ceiling).value(), 0U);
+    const Reserved fresh = reserve({key("k", 2, DoubtRule::probe), {&ceiling, 1}, {}});
+    EXPECT_EQ(fresh.verdict, ReserveVerdict::started);
+    EXPECT_FALSE(fresh.second_try);
+}
+
+TEST_P(LedgerConformance, AnOperatorsWordMayBeSaidAgainButNotTakenBack) {
+    const auto settle_doubt = [this](AttemptId attempt, bool written) {
+        return ledger_->apply_one(SettleDoubt{attempt, written}, noon).doubt;
+    };
+    const AttemptId kept = reserve({key("kept"), {}, {}}).attempt;
+    const AttemptId dropped = reserve({key("dropped"), {}, {}}).attempt;
+    const AttemptId retried = reserve({key("retried"), {}, {}}).attempt;
+    EXPECT_EQ(settle_doubt(kept, true), DoubtOutcome::running);
+    restart();
+    EXPECT_EQ(settle_doubt(kept, true), DoubtOutcome::settled);
+    EXPECT_EQ(settle_doubt(dropped, false), DoubtOutcome::settled);
+    const StoredResponse response = created("x");
+    settle(reserve({key("retried"), {}, {}}).attempt, SettleKind::written, &response);
+    for (int round = 0; round < 2; ++round) {
+        EXPECT_EQ(settle_doubt(kept, true), DoubtOutcome::already);
+        EXPECT_EQ(settle_doubt(kept, false), DoubtOutcome::otherwise);
+        EXPECT_EQ(settle_doubt(dropped, false), DoubtOutcome::already);
+        EXPECT_EQ(settle_doubt(dropped, true), DoubtOutcome::otherwise);
+        EXPECT_EQ(settle_doubt(retried, true), DoubtOutcome::already);
+        EXPECT_EQ(settle_doubt(retried, false), DoubtOutcome::otherwise);
+        EXPECT_EQ(settle_doubt(retried + 1, true), DoubtOutcome::unknown);
+        restart();
+    }
+    ASSERT_TRUE(ledger_->sweep(noon + settled_kept, 100).ok());
+    EXPECT_EQ(settle_doubt(dropped, false), DoubtOutcome::already);
+    ASSERT_TRUE(ledger_->sweep(noon + settled_kept + 1ns, 100).ok());
+    EXPECT_EQ(settle_doubt(dropped, false), DoubtOutcome::unknown);
+}
+
+TEST_P(LedgerConformance, ANumberNamesOneAttemptAlsoAfterARestart) {
+    const AttemptId first = reserve({std::nullopt, {}, {}}).attempt;
+    settle(first, SettleKind::failed);
+    restart();
+    EXPECT_GT(reserve({std::nullopt, {}, {}}).attempt, first);
+}
+
+TEST_P(LedgerConformance, DoubtsAreListedInPages) {
+    const CeilingUse ceiling = daily("caller", 100);
+    std::vector<AttemptId> attempts;
+    for (int i = 0; i < 5; ++i) {
+        attempts.push_back(reserve({std::nullopt, {&ceiling, 1}, {}}).attempt);
+    }
+    restart();
+    std::vector<AttemptId> listed;
+    AttemptId after = 0;
+    for (const std::size_t size : {2U, 2U, 1U, 0U}) {
+        const std::vector<DoubtfulAttempt> page = ledger_->doubtful(after, 2);
+        ASSERT_EQ(page.size(), size);
+        for (const DoubtfulAttempt& doubt : page) {
+            EXPECT_EQ(doubt.keys, std::vector<std::string>{"caller"});
+            listed.push_back(after = doubt.attempt);
+        }
+    }
+    EXPECT_EQ(listed, attempts);
+}
+
+TEST_P(LedgerConformance, ObjectsAreListedInPagesAndPlacesInDoubtRaiseTheLevel) {
+    const std::vector<std::string> objects = {"a", "b", "c"};
+    ASSERT_TRUE(ledger_->apply_one(StateMembers{"q", objects}, noon).status.ok());
+    EXPECT_EQ(ledger_->members("q", {}, 2).value(), (std::vector<std::string>{"a", "b"}));
+    EXPECT_EQ(ledger_->members("q", "b", 2).value(), std::vector<std::string>{"c"});
+    const QuotaUse use{"q", 5};
+    EXPECT_EQ(ledger_->level(use).value(), 3U);
+    (void)reserve({std::nullopt, {}, {&use, 1}});
+    EXPECT_EQ(ledger_->level(use).value(), 3U);
+    restart();
+    EXPECT_EQ(ledger_->level(use).value(), 4U);
+    EXPECT_EQ(ledger_->rows()->members, 3U);
+    EXPECT_EQ(ledger_->rows()->attempts, 1U);
 }
 
 TEST_P(LedgerConformance, AnAnswerTooLargeToKeepIsDoneButNotReplayed) {
@@ -264,11 +366,11 @@ TEST_P(LedgerConformance, SweepingTakesExpiredRecordsOnlyAndInBatches) {
         settle(reserve({key(identity), {}, {}}).attempt, SettleKind::written, &response);
     }
     ASSERT_TRUE(ledger_->sweep(noon + 23h, 100).ok());
-    EXPECT_EQ(ledger_->stats().records, 10U);
+    EXPECT_EQ(ledger_->rows()->attempts, 10U);
     ASSERT_TRUE(ledger_->sweep(noon + 24h, 4).ok());
-    EXPECT_EQ(ledger_->stats().records, 6U);
+    EXPECT_EQ(ledger_->rows()->attempts, 6U);
     ASSERT_TRUE(ledger_->sweep(noon + 24h, 100).ok());
-    EXPECT_EQ(ledger_->stats().records, 0U);
+    EXPECT_EQ(ledger_->rows()->attempts, 0U);
 }
 
 TEST_P(LedgerConformance, OneOfManyIdenticalRequestsRuns) {
@@ -313,7 +415,7 @@ TEST_P(LedgerConformance, QuotasAreSetsOfObjects) {
     EXPECT_EQ(create("d"), ReserveVerdict::quota_reached);
     const std::vector<std::string> objects = {"x"};
     (void)ledger_->apply_one(StateMembers{"calendars", objects}, noon);
-    EXPECT_EQ(ledger_->members("calendars", 10).value(), objects);
+    EXPECT_EQ(ledger_->members("calendars", {}, 10).value(), objects);
     EXPECT_EQ(create("y"), ReserveVerdict::started);
 }
 

@@ -29,7 +29,7 @@ enum class LedgerOperation : std::uint8_t {
     settle,   // of an attempt, or of quotas alone
     operate,  // the rest of what a batch may hold: operators' words, blocks, ...
     sweep,
-    read,  // level, members, blocks
+    read,  // level, members, rows, blocks
 };
 inline constexpr std::size_t ledger_operations = 5;
 
@@ -88,13 +88,22 @@ public:
         const absl::Status status = count_one(LedgerOperation::read);
         return status.ok() ? LedgerWrapper::level(use) : status;
     }
+    [[nodiscard]] absl::StatusOr<std::uint64_t> level(const QuotaUse& use) override {
+        const absl::Status status = count_one(LedgerOperation::read);
+        return status.ok() ? LedgerWrapper::level(use) : status;
+    }
+    [[nodiscard]] absl::StatusOr<LedgerRows> rows() override {
+        const absl::Status status = count_one(LedgerOperation::read);
+        return status.ok() ? LedgerWrapper::rows() : status;
+    }
     [[nodiscard]] absl::StatusOr<std::vector<std::string>> members(std::string_view key,
+                                                                   std::string_view after,
                                                                    std::size_t limit) override {
         const absl::Status status = count_one(LedgerOperation::read);
         if (!status.ok()) {
             return status;
         }
-        return LedgerWrapper::members(key, limit);
+        return LedgerWrapper::members(key, after, limit);
     }
     [[nodiscard]] absl::StatusOr<std::vector<Block>> blocks() override {
         const absl::Status status = count_one(LedgerOperation::read);

@@ -58,7 +58,9 @@ TEST_F(Faulty, WhileDownEverythingFails) {
     EXPECT_EQ(begin("a").message(), "no space left on device");
     EXPECT_FALSE(faulty_.sweep(noon, 10).ok());
     EXPECT_FALSE(faulty_.level(daily("caller", 1)).ok());
-    EXPECT_FALSE(faulty_.members("q", 10).ok());
+    EXPECT_FALSE(faulty_.members("q", {}, 10).ok());
+    EXPECT_FALSE(faulty_.level(QuotaUse{"q", 1}).ok());
+    EXPECT_FALSE(faulty_.rows().ok());
     EXPECT_FALSE(faulty_.blocks().ok());
     EXPECT_EQ(faulty_.stats().last_error, "no space left on device");
     faulty_.set_down(false);

@@ -6,6 +6,7 @@
 #include <semaphore>
 
 #include "base/manual_clock.h"
+#include "ledger/faulty_ledger.h"
 #include "ledger/ledger_world.h"
 #include "ledger/ledger_wrapper.h"
 
@@ -147,6 +148,83 @@ TEST_F(Runner, AFullQueueRefusesOneMore) {
     }
     EXPECT_FALSE(runner.submit(reserving(100)));
     gated.go.release(100);
+}
+
+// Counts what it hears.
+struct Listener : LedgerObserver {
+    void on_batch(const LedgerBatch& batch) override {
+        EXPECT_GT(batch.size, 0U);
+        (batch.status.ok() ? commits : failures) += 1;
+    }
+    void on_reserved(const LedgerReply& reply) override {
+        if (reply.status.ok() && reply.reserved.verdict == ReserveVerdict::contended) {
+            ++contended;
+        }
+    }
+    void on_held() override { ++held; }
+    void on_sweep(const absl::Status& status) override { (status.ok() ? good : bad) += 1; }
+    void on_stats(const LedgerStats& stats) override { healthy = stats.healthy; }
+
+    std::atomic<int> commits{0}, failures{0}, contended{0}, held{0}, good{0}, bad{0};
+    std::atomic<bool> healthy{true};
+};
+
+TEST_F(Runner, AnObserverHearsOfBatchesHoldsAndAnswers) {
+    Listener listener;
+    LedgerRunnerOptions options;
+    options.observer = &listener;
+    {
+        LedgerRunner runner(*ledger_, clock_, options);
+        const auto first = reserving(1);
+        ASSERT_TRUE(runner.submit(first));
+        (void)first->wait();
+        const auto second = reserving(1, clock_.now().mono + 500ms);
+        ASSERT_TRUE(runner.submit(second));
+        while (runner.held() == 0) {
+            std::this_thread::yield();
+        }
+        // Something settles, and it is judged again: still one hold.
+        const auto other = reserving(5);
+        ASSERT_TRUE(
+            runner.submit(settling(first->reply.reserved.attempt + 1000, SettleKind::failed)));
+        ASSERT_TRUE(runner.submit(other));
+        clock_.advance(500ms);
+        EXPECT_EQ(second->wait().reserved.verdict, ReserveVerdict::contended);
+    }
+    EXPECT_EQ(listener.held, 1);
+    EXPECT_EQ(listener.contended, 1);
+    EXPECT_GE(listener.commits, 2);
+    EXPECT_EQ(listener.failures, 0);
+}
+
+TEST_F(Runner, AfterAFailureTheLedgerIsTriedUntilItWorks) {
+    FaultyLedger faulty(*ledger_);
+    Listener listener;
+    LedgerRunnerOptions options;
+    options.observer = &listener;
+    options.sweep_every = 1h;
+    options.try_again = 1s;
+    LedgerRunner runner(faulty, clock_, options);
+    faulty.set_down(true);
+    const auto refused = reserving(1);
+    ASSERT_TRUE(runner.submit(refused));
+    EXPECT_EQ(refused->wait().status.code(), absl::StatusCode::kUnavailable);
+    const auto advance_until = [&](const auto& reached) {
+        while (!reached()) {
+            clock_.advance(100ms);
+            std::this_thread::yield();
+        }
+    };
+    advance_until([&] { return listener.bad > 1; });
+    EXPECT_FALSE(listener.healthy);
+    faulty.set_down(false);
+    advance_until([&] { return listener.healthy.load(); });
+    const int sweeps = listener.good;
+    EXPECT_GE(sweeps, 1);
+    EXPECT_EQ(listener.failures, 1);
+    const auto admitted = reserving(1);
+    ASSERT_TRUE(runner.submit(admitted));
+    EXPECT_EQ(admitted->wait().reserved.verdict, ReserveVerdict::started);
 }
 
 TEST_F(Runner, BeyondTheHeldBoundContentionIsAnsweredAtOnce) {

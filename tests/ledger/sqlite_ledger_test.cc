@@ -73,6 +73,26 @@ TEST(SqliteLedger, ANewerSchemaIsRefused) {
     EXPECT_NE(open_status(path).ToString().find("newer"), std::string::npos);
 }
 
+// The first schema had no table of what operators settled.
+TEST(SqliteLedger, AFileOfTheFirstSchemaIsBroughtUpToDate) {
+    const TemporaryFolder folder;
+    const std::string path = folder.file("l.db");
+    AttemptId attempt = 0;
+    {
+        auto ledger = *open_sqlite_ledger({path, {}});
+        attempt = ledger->apply_one(Reserve{key("k"), {}, {}}, noon).reserved.attempt;
+    }
+    sqlite3* database = nullptr;
+    sqlite3_open(path.c_str(), &database);
+    sqlite3_exec(database, "DROP TABLE settled; PRAGMA user_version=1", nullptr, nullptr, nullptr);
+    sqlite3_close(database);
+    EXPECT_TRUE(check_sqlite_ledger(path).ok()) << check_sqlite_ledger(path);
+    const auto ledger = open_sqlite_ledger({path, {}});
+    ASSERT_TRUE(ledger.ok()) << ledger.status();
+    const LedgerReply reply = (*ledger)->apply_one(SettleDoubt{attempt, false}, noon);
+    EXPECT_EQ(reply.doubt, DoubtOutcome::settled) << reply.status;
+}
+
 TEST(SqliteLedger, CheckFindsWhatNoLedgerWrites) {
     const TemporaryFolder folder;
     const std::string path = folder.file("l.db");
@@ -82,8 +102,27 @@ TEST(SqliteLedger, CheckFindsWhatNoLedgerWrites) {
     sqlite3_open(path.c_str(), &database);
     sqlite3_exec(database, "INSERT INTO periods VALUES('k',10,5,0)", nullptr, nullptr, nullptr);
     sqlite3_close(database);
-    EXPECT_NE(check_sqlite_ledger(path).ToString().find("billing periods out of range"),
-              std::string::npos);
+    const absl::Status damaged = check_sqlite_ledger(path);
+    EXPECT_EQ(damaged.code(), absl::StatusCode::kDataLoss);
+    EXPECT_NE(damaged.ToString().find("billing periods out of range"), std::string::npos);
+}
+
+TEST(SqliteLedger, CheckSaysWhenItCannotSay) {
+    const TemporaryFolder folder;
+    const std::string path = folder.file("l.db");
+    EXPECT_EQ(check_sqlite_ledger(path).code(), absl::StatusCode::kNotFound);
+    EXPECT_FALSE(std::filesystem::exists(path + ".lock"));
+    const auto holder = open_sqlite_ledger({path, {}});
+    ASSERT_TRUE(holder.ok());
+    const absl::Status held = check_sqlite_ledger(path);
+    EXPECT_EQ(held.code(), absl::StatusCode::kUnavailable);
+    EXPECT_NE(held.ToString().find("in use by process " + std::to_string(::getpid())),
+              std::string::npos)
+        << held;
+    const std::string notes = folder.file("notes.txt");
+    write_all(notes,
+              "Dear diary, nothing to do with limits. It goes on for more than sixteen bytes.");
+    EXPECT_EQ(check_sqlite_ledger(notes).code(), absl::StatusCode::kFailedPrecondition);
 }
 
 // A file size limit for the database makes the next growing commit fail like a full disk.
@@ -111,7 +150,7 @@ TEST(SqliteLedger, AFullDiskFailsTheBatchAndKeepsTheAttemptInDoubt) {
 
     EXPECT_EQ(failed.status.code(), absl::StatusCode::kUnavailable) << failed.status;
     EXPECT_FALSE(ledger.stats().healthy);
-    ASSERT_EQ(ledger.doubtful(10).size(), 1U);
+    ASSERT_EQ(ledger.doubtful(0, 10).size(), 1U);
     const LedgerReply retry = ledger.apply_one(Reserve{key("k"), {&ceiling, 1}, {}}, noon);
     ASSERT_TRUE(retry.status.ok()) << retry.status;
     EXPECT_TRUE(retry.reserved.second_try);
@@ -147,8 +186,8 @@ TEST(SqliteLedger, AFailedBatchLeavesNothingRunningThatItWouldHaveSettled) {
     ledger.apply(batch, noon, replies);
     ASSERT_FALSE(replies[1].status.ok());
     EXPECT_EQ(ledger.stats().running, 0U);
-    ASSERT_EQ(ledger.doubtful(10).size(), 1U);
-    EXPECT_EQ(ledger.doubtful(10).front().attempt, attempt);
+    ASSERT_EQ(ledger.doubtful(0, 10).size(), 1U);
+    EXPECT_EQ(ledger.doubtful(0, 10).front().attempt, attempt);
     // Its place counts as written, and its key may be tried again.
     EXPECT_EQ(*ledger.level(ceiling), 1U);
     EXPECT_TRUE(ledger.apply_one(mine, noon).reserved.second_try);
@@ -181,7 +220,7 @@ TEST(SqliteLedger, DoubtsAreListedOldestFirst) {
         ASSERT_TRUE(ledger.apply_one(reserve, noon).status.ok());
     }
     ledger.disown();
-    const std::vector<DoubtfulAttempt> listed = ledger.doubtful(7);
+    const std::vector<DoubtfulAttempt> listed = ledger.doubtful(0, 7);
     ASSERT_EQ(listed.size(), 7U);
     for (std::size_t i = 0; i < listed.size(); ++i) {
         EXPECT_EQ(listed[i].attempt, listed.front().attempt + static_cast<AttemptId>(i));

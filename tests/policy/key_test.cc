@@ -34,6 +34,25 @@ TEST(Key, StartsWithTheLimitsIdentity) {
                                "203.0.113.7"));
 }
 
+TEST(Key, IsTakenApartAgain) {
+    const std::string key = key_of("caller budget", {"quote", "", "203.0.113.7"});
+    const auto split = split_key(key);
+    ASSERT_TRUE(split.has_value());
+    EXPECT_EQ(split->name, "caller budget");
+    EXPECT_EQ(split->parts, (std::vector<std::string_view>{"quote", "", "203.0.113.7"}));
+    EXPECT_FALSE(split->digested);
+    const std::string long_key = key_of("r", {"a", std::string(300, 'x')});
+    const auto digested = split_key(long_key);
+    ASSERT_TRUE(digested.has_value());
+    EXPECT_EQ(digested->name, "r");
+    EXPECT_TRUE(digested->digested);
+    EXPECT_TRUE(digested->parts.empty());
+    for (const std::string& other : {key.substr(0, key.size() - 1), long_key.substr(0, 9),
+                                     std::string("caller"), long_key + "x"}) {
+        EXPECT_FALSE(split_key(other).has_value()) << other;
+    }
+}
+
 TEST(Key, PartsCannotBeMovedAcrossTheirBorders) {
     EXPECT_NE(key_of("r", {"ab", "c"}), key_of("r", {"a", "bc"}));
     EXPECT_NE(key_of("r", {"ab"}), key_of("ra", {"b"}));

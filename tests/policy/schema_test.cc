@@ -168,7 +168,7 @@ private:
     // The patterns in use say how a text begins.
     static bool has_prefix_of(const std::string& pattern, const std::string& text) {
         static const std::map<std::string, std::vector<std::string>> beginnings = {
-            {R"(^env\.)", {"env."}}, {R"(^(body|path)\.)", {"body.", "path."}}};
+            {R"(^env\.)", {"env."}}, {"^/", {"/"}}, {R"(^(body|path)\.)", {"body.", "path."}}};
         const auto known = beginnings.find(pattern);
         EXPECT_NE(known, beginnings.end()) << "the schema uses the pattern " << pattern;
         return known != beginnings.end() &&

@@ -48,7 +48,7 @@ bool CheckedLedger::open() {
         if (candidate.view(keys_) == found) {
             model_ = std::move(candidate);
             torn_.clear();
-            model_.adopt(ledger_->doubtful(everything));
+            model_.adopt(ledger_->doubtful(0, everything));
             return true;
         }
     }
@@ -148,19 +148,19 @@ void CheckedLedger::compare(std::string_view when) {
 LedgerView CheckedLedger::view() const {
     LedgerView view;
     disk_.pause(true);
-    for (const DoubtfulAttempt& doubt : ledger_->doubtful(everything)) {
+    for (const DoubtfulAttempt& doubt : ledger_->doubtful(0, everything)) {
         view.doubts.emplace_back(doubt.identity, doubt.started, doubt.expires, doubt.keys);
     }
     std::sort(view.doubts.begin(), view.doubts.end());
     const LedgerStats stats = ledger_->stats();
     view.running = stats.running;
-    view.records = stats.records;
+    view.records = ledger_->rows().value_or(LedgerRows{}).attempts;
     for (const WatchedKeys::Window& window : keys_.windows) {
         view.levels.push_back(ledger_->level(window.use()).value_or(99'999));
     }
     for (const std::string& key : keys_.quotas) {
         view.members.push_back(
-            ledger_->members(key, everything).value_or(std::vector<std::string>{"?"}));
+            ledger_->members(key, {}, everything).value_or(std::vector<std::string>{"?"}));
     }
     disk_.pause(false);
     return view;

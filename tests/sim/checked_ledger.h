@@ -45,12 +45,18 @@ public:
     [[nodiscard]] absl::StatusOr<std::uint64_t> level(const CeilingUse& use) override {
         return ledger_->level(use);
     }
-    [[nodiscard]] absl::StatusOr<std::vector<std::string>> members(std::string_view key,
-                                                                   std::size_t limit) override {
-        return ledger_->members(key, limit);
+    [[nodiscard]] absl::StatusOr<std::uint64_t> level(const QuotaUse& use) override {
+        return ledger_->level(use);
     }
-    [[nodiscard]] std::vector<DoubtfulAttempt> doubtful(std::size_t limit) const override {
-        return ledger_->doubtful(limit);
+    [[nodiscard]] absl::StatusOr<LedgerRows> rows() override { return ledger_->rows(); }
+    [[nodiscard]] absl::StatusOr<std::vector<std::string>> members(std::string_view key,
+                                                                   std::string_view after,
+                                                                   std::size_t limit) override {
+        return ledger_->members(key, after, limit);
+    }
+    [[nodiscard]] std::vector<DoubtfulAttempt> doubtful(AttemptId after,
+                                                        std::size_t limit) const override {
+        return ledger_->doubtful(after, limit);
     }
     [[nodiscard]] absl::StatusOr<std::vector<Block>> blocks() override { return ledger_->blocks(); }
 

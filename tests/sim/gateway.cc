@@ -112,7 +112,7 @@ Gateway::Gateway(Parts parts, GatewayOptions options)
     runner.max_batch = 1 + parts_.random.below(12);
     runner.max_held = 4;
     runner_ = std::make_unique<LedgerRunner>(parts_.ledger, parts_.scheduler, runner);
-    for (const DoubtfulAttempt& doubt : parts_.ledger.doubtful(10'000)) {
+    for (const DoubtfulAttempt& doubt : parts_.ledger.doubtful(0, 10'000)) {
         parts_.judge.found(doubt);
     }
 }

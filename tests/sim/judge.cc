@@ -381,6 +381,8 @@ void Judge::heard(const Heard& heard, const Background& background) {
             return expect(409, "idempotency_in_progress", true);
         case ReserveVerdict::in_doubt:
             return expect(409, "idempotency_in_doubt", false);
+        case ReserveVerdict::probe:
+            return require(false, "a probe that no rule asks for");
         case ReserveVerdict::not_kept:
             return expect(409, "idempotency_response_not_kept", false);
         case ReserveVerdict::quota_reached:

@@ -219,7 +219,7 @@ void Simulation::operator_acts() {
     if (!gateway_ || disk_.dead()) {
         return;
     }
-    for (const DoubtfulAttempt& doubt : ledger_.doubtful(3)) {
+    for (const DoubtfulAttempt& doubt : ledger_.doubtful(0, 3)) {
         const Place* place = judge_.place_of(doubt.attempt);
         if (place == nullptr || place->started != doubt.started || place->pending > 0 ||
             place->calendar || !random_.chance(30)) {
@@ -373,7 +373,7 @@ void Simulation::check_levels() {
         return;
     }
     for (const std::string& key : ledger_.keys().quotas) {
-        const auto members = ledger_.members(key, 1'000).value_or(std::vector<std::string>{});
+        const auto members = ledger_.members(key, {}, 1'000).value_or(std::vector<std::string>{});
         if (!std::equal(members.begin(), members.end(), upstream_.calendars().begin(),
                         upstream_.calendars().end())) {
             journal_.violated("the quota's objects are not those that exist");

@@ -110,6 +110,10 @@ AdminResponse AdminApi::readyz() {
         {{"status", ready ? "ready" : "not ready"},
          {"draining", facts.draining},
          {"counters", counters ? "answer" : "give no answer"},
+         // Routes without ledger rules are served all the same, so it does not end readiness.
+         {"ledger", !facts.ledger           ? "none"
+                    : facts.ledger->healthy ? "answers"
+                                            : "gives no answer"},
          // A reload that failed leaves good rules in force, so it does not end readiness.
          {"last_reload", facts.reload.last_succeeded ? "succeeded" : "failed"}});
 }

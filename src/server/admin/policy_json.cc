@@ -31,32 +31,6 @@ Json kind_list(const Policy& policy, KindSet kinds) {
     return list;
 }
 
-std::string selector_text(const Selector& selector) {
-    switch (selector.source) {
-        case Selector::Source::route:
-            return "route";
-        case Selector::Source::method:
-            return "method";
-        case Selector::Source::address:
-            return "address";
-        case Selector::Source::credential:
-            return "credential";
-        case Selector::Source::entity:
-            return selector.name;
-        case Selector::Source::attribute:
-            return absl::StrJoin(selector.path, ".");
-        case Selector::Source::path:
-            return cat("path.", selector.name);
-        case Selector::Source::query:
-            return cat("query.", selector.name);
-        case Selector::Source::header:
-            return cat("header.", selector.name);
-        case Selector::Source::body:
-            return cat("body.", selector.name);
-    }
-    return "";
-}
-
 std::string_view limit_kind(LimitKind kind) {
     switch (kind) {
         case LimitKind::token_bucket:
@@ -154,6 +128,32 @@ Json limit_json(const Policy& policy, const LimitRule& rule) {
 }
 
 }  // namespace
+
+std::string selector_text(const Selector& selector) {
+    switch (selector.source) {
+        case Selector::Source::route:
+            return "route";
+        case Selector::Source::method:
+            return "method";
+        case Selector::Source::address:
+            return "address";
+        case Selector::Source::credential:
+            return "credential";
+        case Selector::Source::entity:
+            return selector.name;
+        case Selector::Source::attribute:
+            return absl::StrJoin(selector.path, ".");
+        case Selector::Source::path:
+            return cat("path.", selector.name);
+        case Selector::Source::query:
+            return cat("query.", selector.name);
+        case Selector::Source::header:
+            return cat("header.", selector.name);
+        case Selector::Source::body:
+            return cat("body.", selector.name);
+    }
+    return "";
+}
 
 Json policy_json(const InForce& in_force) {
     const Policy& policy = *in_force.rules.policy;

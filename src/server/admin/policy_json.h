@@ -10,4 +10,7 @@ namespace ration {
 
 [[nodiscard]] nlohmann::ordered_json policy_json(const InForce& in_force);
 
+// A part of a key as the policy writes it: "workspace", "account.plan", "path.id".
+[[nodiscard]] std::string selector_text(const Selector& selector);
+
 }  // namespace ration

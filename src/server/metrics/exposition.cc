@@ -150,6 +150,41 @@ void counter_families(Families& families, const CounterStats& stats) {
             stats.overflowed);
 }
 
+void ledger_families(Families& families, const LedgerTotals& ledger) {
+    MetricFamily& reserved =
+        family(families,
+               {"ration_ledger_reservations_total",
+                "What the ledger said to requests, by verdict; unavailable: it gave no answer."},
+               MetricType::Counter);
+    for (std::size_t i = 0; i < verdict_names.size(); ++i) {
+        add_value(reserved, {{"verdict", verdict_names[i]}}, as_double(ledger.reserved[i]));
+    }
+    counter(families, {"ration_ledger_commits_total", "Batches written durably."}, ledger.commits);
+    counter(families, {"ration_ledger_failures_total", "Batches and sweeps that failed."},
+            ledger.failures);
+    histogram(families, {"ration_ledger_batch_size", "Jobs in one commit."}, ledger.batch_size,
+              batch_scale);
+    histogram(families, {"ration_ledger_commit_duration_seconds", "How long a commit took."},
+              ledger.commit, latency_scale);
+    gauge(families, {"ration_ledger_up", "1 when the last batch or sweep was written, else 0."},
+          ledger.healthy ? 1 : 0);
+    gauge(families, {"ration_ledger_queue", "Jobs waiting for the next commit."},
+          as_double(ledger.queued));
+    gauge(families, {"ration_ledger_holding", "Contended reservations that wait for a place now."},
+          as_double(ledger.holding));
+    counter(families, {"ration_ledger_holds_total", "Contended reservations that had to wait."},
+            ledger.held);
+    gauge(families, {"ration_ledger_running", "Attempts in flight."},
+          as_double(ledger.stats.running));
+    gauge(families, {"ration_ledger_in_doubt", "Attempts whose outcome is unknown."},
+          as_double(ledger.stats.doubtful));
+    counter(families, {"ration_ledger_sweeps_total", "Looks for expired records."}, ledger.sweeps);
+    counter(families, {"ration_ledger_swept_total", "Expired records removed."},
+            ledger.stats.swept);
+    gauge(families, {"ration_ledger_bytes", "Size of the file and its write-ahead log."},
+          as_double(ledger.stats.file_bytes + ledger.stats.log_bytes));
+}
+
 void gateway_families(Families& families, const GatewayStats& stats) {
     gauge(families, {"ration_client_connections", "Client connections open now."},
           as_double(stats.client_connections));
@@ -199,6 +234,9 @@ std::string exposition(const ProcessFacts& facts) {
     rule_families(families, facts.totals);
     counter_families(families, facts.counters);
     gateway_families(families, facts.gateway);
+    if (facts.ledger) {
+        ledger_families(families, *facts.ledger);
+    }
     process_families(families, facts);
     std::ostringstream out;
     prometheus::TextSerializer().Serialize(out, families);

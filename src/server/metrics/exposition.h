@@ -7,11 +7,13 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "ration/counters.h"
 #include "ration/time.h"
 #include "server/gateway.h"
+#include "server/metrics/ledger_meter.h"
 #include "server/metrics/metrics.h"
 
 namespace ration {
@@ -28,6 +30,7 @@ struct ProcessFacts {
     MetricsTotals totals;
     CounterStats counters;
     GatewayStats gateway;
+    std::optional<LedgerTotals> ledger;
     ReloadFacts reload;
     std::uint64_t log_lines_written = 0;
     std::uint64_t log_lines_dropped = 0;

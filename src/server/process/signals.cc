@@ -22,6 +22,7 @@ void Signals::block() {
     const sigset_t set = taken();
     pthread_sigmask(SIG_BLOCK, &set, nullptr);
     std::signal(SIGPIPE, SIG_IGN);
+    std::signal(SIGXFSZ, SIG_IGN);  // a file at its size limit is a failed write, as a full disk is
 }
 
 Signal Signals::next() {

@@ -112,6 +112,34 @@ bool goes_to_upstream(const http::RequestHead& head, std::size_t i) {
            !(head.drops_named_fields && http::named_by_connection(head.fields, name));
 }
 
+// Of the request's fields, those that would change what the answer to a probe means.
+bool goes_to_probe(std::string_view name) {
+    constexpr std::string_view groups[] = {"Content-", "If-"};
+    for (const std::string_view group : groups) {
+        if (equal_ignoring_case(name.substr(0, group.size()), group)) {
+            return false;
+        }
+    }
+    return !equal_ignoring_case(name, "Range") && !equal_ignoring_case(name, "Trailer");
+}
+
+void write_request_line(net::Buffer& out, const ForwardHead& forward) {
+    if (!forward.probe.empty()) {
+        out.append("GET ");
+        out.append(forward.probe);
+    } else {
+        const NormalTarget& target = forward.exchange.target;
+        out.append(forward.head.method);
+        out.append(" ");
+        out.append(target.path);
+        if (target.has_query) {
+            out.append("?");
+            out.append(target.query);
+        }
+    }
+    out.append(" HTTP/1.1\r\n");
+}
+
 // Fields of the upstream's answer that go on to the client as they are.
 bool goes_to_client(const PassedHead& passed, std::size_t i) {
     const http::ResponseHead& head = passed.head;
@@ -145,18 +173,11 @@ void write_connection(net::Buffer& out, bool keep_alive, int client_minor_versio
 
 void write_request_head(net::Buffer& out, const ForwardHead& forward) {
     const http::RequestHead& head = forward.head;
-    const NormalTarget& target = forward.exchange.target;
-    out.append(head.method);
-    out.append(" ");
-    out.append(target.path);
-    if (target.has_query) {
-        out.append("?");
-        out.append(target.query);
-    }
-    out.append(" HTTP/1.1\r\n");
+    const bool probe = !forward.probe.empty();
+    write_request_line(out, forward);
     write_host(out, forward);
     for (std::size_t i = 0; i < head.fields.ids.size(); ++i) {
-        if (goes_to_upstream(head, i)) {
+        if (goes_to_upstream(head, i) && (!probe || goes_to_probe(head.fields.fields[i].name))) {
             append_field(out, head.fields.fields[i].name, head.fields.fields[i].value);
         }
     }
@@ -165,6 +186,10 @@ void write_request_head(net::Buffer& out, const ForwardHead& forward) {
     forward.engine.request_fields(
         forward.exchange,
         [&out](std::string_view name, std::string_view value) { append_field(out, name, value); });
+    if (probe) {
+        out.append("Ration-Probe: true\r\n\r\n");
+        return;
+    }
     if (head.accepts_trailers) {
         out.append("TE: trailers\r\nConnection: TE\r\n");
     }

@@ -28,6 +28,9 @@ struct ForwardHead {
     const http::RequestHead& head;
     const UpstreamOptions& upstream;
     const ClientFacts& client;
+    // Not empty: instead of the request, a GET of this target that asks what became of its key. It
+    // has the request's fields, save those about a body or a condition.
+    std::string_view probe = {};
 };
 void write_request_head(net::Buffer& out, const ForwardHead& forward);
 

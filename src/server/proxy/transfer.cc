@@ -239,7 +239,8 @@ void Transfer::forward() {
 }
 
 bool Transfer::can_be_sent_twice() const {
-    return is_safe(head_.method) && head_.framing == http::Framing::none;
+    return stage_ == Stage::probing ||
+           (is_safe(head_.method) && head_.framing == http::Framing::none);
 }
 
 UpstreamPool::Want Transfer::first_want() const {
@@ -279,7 +280,9 @@ void Transfer::upstream_changed() {
 
 void Transfer::on_wait_timeout(void* self) {
     auto& transfer = *static_cast<Transfer*>(self);
-    if (transfer.stage_ == Stage::asking) {
+    if (transfer.stage_ == Stage::settling || transfer.stage_ == Stage::found) {
+        transfer.settled_too_late();
+    } else if (transfer.stage_ == Stage::asking) {
         transfer.fail(BuiltIn::ledger_unavailable, Ending::Kind::refused,
                       "the ledger did not answer in time");
     } else {

@@ -77,6 +77,8 @@ private:
         plain,       // the ledger has no part in what comes
         collecting,  // the request's body is read whole
         asking,      // a place is being reserved
+        probing,     // the upstream is asked what became of the key
+        found,       // what it knew of the key is being written down
         forwarding,  // the upstream has it, or gets it
         keeping,     // the answer is read, before its first byte goes to the client
         settling,    // the outcome is being written down
@@ -89,16 +91,23 @@ private:
     // transfer_ledger.cc
     [[nodiscard]] bool begin_ledger();
     [[nodiscard]] bool ask_ledger();
+    [[nodiscard]] bool reserve();
     void collect_body();
     void body_collected();
     void send_collected_body();
     void ledger_replied(const LedgerReply& reply) override;
     void take_verdict(const LedgerReply& reply);
     [[nodiscard]] std::shared_ptr<LedgerCall> new_call() const;
+    void begin_probe();
+    void probe_answered(bool whole);
+    void forget_answer();
+    void submit_settlement(const Settle& settle);
     [[nodiscard]] bool keeps_answer();
     void keep_piece(std::string_view content);
+    void answer_kept(bool whole);
     void settle_answer(bool whole);
     void release_answer();
+    void settled_too_late();
     void settle_open_attempt(Ending::Kind kind);
     void answer_decision();
     void start_answer();
@@ -131,6 +140,10 @@ private:
     void abort(Ending::Kind kind, std::string_view detail);
     void drop_upstream(bool reusable);
     void update_timer(bool moved);
+    // The answer is there, and waits for the ledger.
+    [[nodiscard]] bool settling() const {
+        return stage_ == Stage::settling || stage_ == Stage::found || stage_ == Stage::asking;
+    }
     [[nodiscard]] bool over() const { return complete_ || aborted_; }
     [[nodiscard]] bool body_can_be_discarded() const;
     [[nodiscard]] bool client_stays() const;
@@ -159,6 +172,7 @@ private:
     bool undecided_ = false;            // it is read before the request is judged
     std::string body_;
     std::string kept_;             // of the answer's body
+    std::string probe_;            // the target of the probe
     bool sent_any_ = false;        // the upstream may have seen something of the request
     bool answer_started_ = false;  // its head is in the client's buffer
     std::string replay_;           // what the stale connection did not take

@@ -3,6 +3,7 @@
 // byte of the answer goes to the client. The client may leave in between; the attempt may not.
 #include <utility>
 
+#include "base/text.h"
 #include "server/proxy/client_connection.h"
 #include "server/proxy/transfer.h"
 #include "server/proxy/worker.h"
@@ -99,6 +100,11 @@ bool Transfer::ask_ledger() {
         stage_ = Stage::forwarding;
         return true;
     }
+    return reserve();
+}
+
+// False: refused already, else the ledger's answer is waited for.
+bool Transfer::reserve() {
     call_ = new_call();
     call_->request = durable_->reserve();
     const Mono now = worker_.loop().now().mono;
@@ -119,15 +125,37 @@ void Transfer::ledger_replied(const LedgerReply& reply) {
     wait_timer_.disarm();
     if (stage_ == Stage::asking) {
         take_verdict(reply);
-    } else if (stage_ == Stage::settling) {
-        if (!reply.status.ok()) {
-            // The client gets its answer; the key is in doubt, and the log says so.
-            detail_ = "the outcome could not be written down: ";
-            detail_ += std::string(reply.status.message());
-        }
-        release_answer();
+        client_->wake();
+        return;
     }
+    if (!reply.status.ok()) {
+        // The client gets its answer; the key is in doubt, and the log says so.
+        detail_ =
+            cat("the outcome could not be written down: ", std::string(reply.status.message()));
+    }
+    release_answer();
     client_->wake();
+}
+
+// A slow ledger is a failed one: the client gets its answer, and the settlement goes on.
+void Transfer::settled_too_late() {
+    std::exchange(call_, nullptr)->detach();
+    detail_ = "the outcome could not be written down in time";
+    release_answer();
+}
+
+// Answers when it is written down, or at its deadline.
+void Transfer::submit_settlement(const Settle& settle) {
+    call_ = new_call();
+    call_->request = settle;
+    if (call_->submit(this)) {
+        worker_.loop().timers().arm(wait_timer_,
+                                    worker_.loop().now().mono + worker_.options().ledger_timeout);
+        return;
+    }
+    call_.reset();
+    detail_ = "the outcome could not be written down: the ledger is stopping";
+    release_answer();
 }
 
 void Transfer::take_verdict(const LedgerReply& reply) {
@@ -139,9 +167,57 @@ void Transfer::take_verdict(const LedgerReply& reply) {
         answer_decision();
         return;
     }
+    if (durable_->probing()) {
+        return begin_probe();
+    }
     stage_ = Stage::forwarding;
     asked_ = worker_.loop().now();
     acquire(first_want());
+}
+
+// ---- what became of a key ----
+
+void Transfer::begin_probe() {
+    stage_ = Stage::probing;
+    probe_ = durable_->probe_target(exchange_);
+    asked_ = worker_.loop().now();
+    acquire(UpstreamPool::Want::any);
+}
+
+// `response_` and `kept_` are the upstream's answer. Found: it is kept and replayed. Nothing there:
+// the request begins anew. Anything else tells nothing, and the key stays in doubt.
+void Transfer::probe_answered(bool whole) {
+    const CompleteAnswer answer{response_.status, response_.fields.fields, kept_, whole};
+    const Durable::Probe meaning = Durable::probed(answer.status);
+    if (meaning == Durable::Probe::unknown) {
+        return fail_upstream(cat("the probe was answered ", answer.status));
+    }
+    const std::optional<Settle> settle = durable_->settle_probed(exchange_, answer);
+    drop_upstream(whole && response_.keep_alive);
+    sent_any_ = false;
+    if (meaning == Durable::Probe::found) {
+        stage_ = Stage::found;
+        return submit_settlement(*settle);
+    }
+    // The queue is in order: the place is given back before it is asked for again.
+    const std::shared_ptr<LedgerCall> call = new_call();
+    call->request = *settle;
+    static_cast<void>(call->submit(nullptr));
+    forget_answer();
+    static_cast<void>(reserve());
+}
+
+// Of the probe, before the request itself is sent.
+void Transfer::forget_answer() {
+    kept_.clear();
+    response_text_.clear();
+    response_.fields.clear();
+    response_scanner_.reset();
+    response_body_.start(http::Framing::none, 0);
+    body_out_ = BodyOut::none;
+    head_written_ = request_sent_ = response_head_done_ = retried_ = false;
+    interim_ = status_ = upstream_status_ = 0;
+    upstream_time_ = Nanos{0};
 }
 
 // ---- the answer ----
@@ -162,6 +238,14 @@ void Transfer::keep_piece(std::string_view content) {
     kept_.append(content);
 }
 
+void Transfer::answer_kept(bool whole) {
+    if (stage_ == Stage::probing) {
+        probe_answered(whole);
+    } else {
+        settle_answer(whole);
+    }
+}
+
 void Transfer::settle_answer(bool whole) {
     const bool written = response_.status >= 200 && response_.status < 300;
     const std::optional<Settle> settle =
@@ -169,19 +253,16 @@ void Transfer::settle_answer(bool whole) {
                          {response_.status, response_.fields.fields, kept_, whole});
     stage_ = Stage::settling;
     if (settle) {
-        call_ = new_call();
-        call_->request = *settle;
-        if (call_->submit(this)) {
-            return;
-        }
-        call_.reset();
-        detail_ = "the outcome could not be written down: the ledger is stopping";
+        submit_settlement(*settle);
+    } else {
+        release_answer();
     }
-    release_answer();
 }
 
 void Transfer::release_answer() {
-    stage_ = Stage::plain;
+    if (std::exchange(stage_, Stage::plain) == Stage::found) {
+        return answer_decision();
+    }
     start_answer();
     if (!kept_.empty()) {
         if (body_out_ == BodyOut::chunked) {

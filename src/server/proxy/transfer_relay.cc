@@ -21,6 +21,9 @@ void Transfer::advance() {
         collect_body();
     }
     while (!over() && upstream_ != nullptr) {
+        if (settling()) {
+            return;  // the answer is there: what becomes of the connection changes nothing
+        }
         if (upstream_->state() == UpstreamConnection::State::failed) {
             upstream_failed();
             continue;
@@ -95,8 +98,9 @@ void Transfer::write_forward_head() {
                                           .exchange = exchange_,
                                           .head = head_,
                                           .upstream = worker_.options().upstream,
-                                          .client = client_->facts()});
-    request_sent_ = head_.framing == http::Framing::none ||
+                                          .client = client_->facts(),
+                                          .probe = stage_ == Stage::probing ? probe_ : ""});
+    request_sent_ = stage_ == Stage::probing || head_.framing == http::Framing::none ||
                     (head_.framing == http::Framing::length && head_.length == 0);
 }
 
@@ -165,14 +169,14 @@ std::size_t Transfer::wanted_bytes() const {
 
 bool Transfer::move_response() {
     bool moved = false;
-    while (!over() && upstream_ != nullptr && room_for_client() && stage_ != Stage::settling) {
+    while (!over() && upstream_ != nullptr && room_for_client() && !settling()) {
         if (!(response_head_done_ ? take_response_piece() : read_response_head())) {
             break;
         }
         moved = true;
     }
     if (!moved && !over() && upstream_ != nullptr && upstream_->ended() && room_for_client() &&
-        stage_ != Stage::settling && upstream_->state() != UpstreamConnection::State::failed) {
+        !settling() && upstream_->state() != UpstreamConnection::State::failed) {
         upstream_ended();
         return true;
     }
@@ -207,7 +211,8 @@ void Transfer::take_response_head() {
     const http::HeadLimits limits{worker_.options().max_header_bytes,
                                   worker_.options().max_headers};
     if (const http::ParseProblem problem =
-            http::parse_response(response_text_, limits, head_.method == "HEAD", response_)) {
+            http::parse_response(response_text_, limits,
+                                 head_.method == "HEAD" && stage_ != Stage::probing, response_)) {
         fail_upstream(std::string("upstream: ") + problem.reason);
     } else if (response_.status == 101) {
         fail_upstream("the upstream switched protocols unasked");
@@ -215,7 +220,7 @@ void Transfer::take_response_head() {
         take_final_head();
     } else if (++interim_ > max_interim_answers) {
         fail_upstream("too many interim answers from the upstream");
-    } else if (response_.status != 100 && head_.minor_version == 1) {
+    } else if (response_.status != 100 && head_.minor_version == 1 && stage_ != Stage::probing) {
         write_interim_head(client_->out(), response_);
     }
 }
@@ -239,6 +244,12 @@ void Transfer::take_final_head() {
             break;
     }
     response_head_done_ = true;
+    if (stage_ == Stage::probing) {
+        if (response_body_.done()) {
+            probe_answered(true);
+        }
+        return;
+    }
     if (keeps_answer()) {
         return;
     }
@@ -268,15 +279,16 @@ bool Transfer::take_response_piece() {
         fail_upstream(std::string("upstream: ") + response_body_.reason());
         return true;
     }
-    if (stage_ == Stage::keeping) {
+    if (stage_ == Stage::keeping || stage_ == Stage::probing) {
+        const bool moved = step.used > 0;
         keep_piece(step.content);
         in.consume(step.used);
         if (kept_.size() > durable_->max_answer()) {
-            settle_answer(false);
+            answer_kept(false);
         } else if (response_body_.done()) {
-            settle_answer(true);
+            answer_kept(true);
         }
-        return step.used > 0 || over();
+        return moved || over();
     }
     if (!step.content.empty()) {
         if (body_out_ == BodyOut::chunked) {
@@ -299,8 +311,8 @@ void Transfer::upstream_ended() {
         }
         fail_upstream("the upstream closed without a whole answer");
     } else if (response_body_.end_of_input()) {
-        if (stage_ == Stage::keeping) {
-            settle_answer(true);
+        if (stage_ == Stage::keeping || stage_ == Stage::probing) {
+            answer_kept(true);
         } else {
             response_done();
         }

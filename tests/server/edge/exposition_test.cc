@@ -33,6 +33,24 @@ ProcessFacts some_facts() {
     facts.log_lines_dropped = 9;
     facts.started = Wall(std::chrono::seconds(1'800'000'000));
     facts.version = "0.1.0";
+    LedgerMeter ledger;
+    ledger.on_batch({.size = 3, .took = std::chrono::milliseconds(2), .status = absl::OkStatus()});
+    ledger.on_batch({.size = 1000, .took = {}, .status = absl::OkStatus()});
+    LedgerReply contended;
+    contended.reserved.verdict = ReserveVerdict::contended;
+    ledger.on_reserved(contended);
+    LedgerReply unanswered;
+    unanswered.status = absl::UnavailableError("disk I/O error");
+    ledger.on_batch({.size = 1, .took = {}, .status = unanswered.status});
+    ledger.on_reserved(unanswered);
+    ledger.on_held();
+    LedgerStats stats;
+    stats.doubtful = 4;
+    stats.file_bytes = 4096;
+    stats.log_bytes = 1000;
+    ledger.on_stats(stats);
+    facts.ledger = ledger.totals();
+    facts.ledger->queued = 6;
     return facts;
 }
 
@@ -72,6 +90,21 @@ TEST(Exposition, NumbersStandWhereTheyBelong) {
              R"(ration_reload_last_succeeded 0)",
              R"(ration_reload_last_success_timestamp_seconds 1800000000.5)",
              R"(ration_access_log_dropped_total 9)",
+             R"(ration_ledger_reservations_total{verdict="started"} 0)",
+             R"(ration_ledger_reservations_total{verdict="contended"} 1)",
+             R"(ration_ledger_reservations_total{verdict="unavailable"} 1)",
+             R"(ration_ledger_commits_total 2)",
+             R"(ration_ledger_failures_total 1)",
+             R"(ration_ledger_batch_size_bucket{le="2"} 0)",
+             R"(ration_ledger_batch_size_bucket{le="5"} 1)",
+             R"(ration_ledger_batch_size_bucket{le="1000"} 2)",
+             R"(ration_ledger_batch_size_sum 1003)",
+             R"(ration_ledger_commit_duration_seconds_bucket{le="0.002"} 2)",
+             R"(ration_ledger_up 0)",
+             R"(ration_ledger_queue 6)",
+             R"(ration_ledger_holds_total 1)",
+             R"(ration_ledger_in_doubt 4)",
+             R"(ration_ledger_bytes 5096)",
              R"(process_start_time_seconds 1800000000)",
              R"(ration_build_info{version="0.1.0"} 1)",
          }) {
@@ -113,6 +146,12 @@ TEST(Exposition, EveryLineIsWellFormed) {
     for (const auto& [name, kind] : types) {
         EXPECT_EQ(kind == "counter", name.ends_with("_total")) << name;
     }
+}
+
+TEST(Exposition, WithoutALedgerNothingIsSaidOfOne) {
+    ProcessFacts facts = some_facts();
+    facts.ledger.reset();
+    EXPECT_EQ(exposition(facts).find("ledger"), std::string::npos);
 }
 
 TEST(Exposition, BucketsNeverFall) {

@@ -184,7 +184,7 @@ bool Connection::closes(int seconds) const {
 }
 
 HttpReply ask(std::uint16_t port, std::string_view method, std::string_view target,
-              const FieldMap& fields) {
+              const FieldMap& fields, std::string_view body) {
     Connection connection(port);
     if (!connection.open()) {
         return {};
@@ -193,7 +193,10 @@ HttpReply ask(std::uint16_t port, std::string_view method, std::string_view targ
     for (const auto& [name, value] : fields) {
         request += cat(name, ": ", value, "\r\n");
     }
-    connection.send(request + "\r\n");
+    if (!body.empty()) {
+        request += cat("Content-Length: ", body.size(), "\r\n");
+    }
+    connection.send(cat(request, "\r\n", body));
     return connection.read(method == "HEAD");
 }
 

@@ -82,7 +82,7 @@ using FieldMap = std::map<std::string, std::string>;
 
 // One request on a connection of its own.
 [[nodiscard]] HttpReply ask(std::uint16_t port, std::string_view method, std::string_view target,
-                            const FieldMap& fields = {});
+                            const FieldMap& fields = {}, std::string_view body = {});
 
 // Answers every request with 200 and "hello", after `delay`; counts them.
 class Upstream {
