@@ -1,5 +1,6 @@
 // The ledger: where durable state lives. Ceilings (things actually written), quotas (what exists),
-// idempotency records and blocks, behind one synchronous, thread-safe, batch-shaped interface.
+// idempotency records, blocks and issued tokens, behind one synchronous, thread-safe, batch-shaped
+// interface.
 //
 // One life of a request that writes:
 //   Reserve -> started(attempt)  durable before the first byte goes upstream
@@ -162,6 +163,31 @@ struct LiftBlock {
     std::string_view key;
 };
 
+// A credential made at run time. Of its secret only the SHA-256 is kept.
+using SecretDigest = std::array<std::uint8_t, 32>;
+
+struct IssuedToken {
+    std::string id;  // "tok_" and 16 hexadecimal digits: no secret
+    SecretDigest digest{};
+    std::string kind;                                           // personal_token
+    std::string owner_kind;                                     // user
+    std::string owner;                                          // u_ana
+    std::vector<std::pair<std::string, std::int64_t>> numbers;  // fixed when it is made
+    std::string name;                                           // what people call it; may be empty
+    Wall created{};
+    Wall last_used{};  // `created`: never
+};
+
+struct PutToken {
+    const IssuedToken* token = nullptr;  // its id and digest are new
+};
+struct DropToken {
+    std::string_view id;
+};
+struct NoteUses {  // of those that are still there
+    std::span<const std::pair<std::string, Wall>> uses;
+};
+
 enum class DoubtOutcome : std::uint8_t {
     settled,    // by this request
     already,    // it stands as this request says
@@ -170,12 +196,13 @@ enum class DoubtOutcome : std::uint8_t {
     unknown,    // no such attempt was in doubt, or its record has expired
 };
 
-using LedgerRequest = std::variant<Reserve, Settle, SettleDoubt, StateMembers, PutBlock, LiftBlock>;
+using LedgerRequest = std::variant<Reserve, Settle, SettleDoubt, StateMembers, PutBlock, LiftBlock,
+                                   PutToken, DropToken, NoteUses>;
 
 struct LedgerReply {
     absl::Status status;
     Reserved reserved;                           // of a Reserve
-    bool found = true;                           // SettleDoubt, LiftBlock: there was such a thing
+    bool found = true;                           // SettleDoubt, LiftBlock, DropToken: there was one
     DoubtOutcome doubt = DoubtOutcome::settled;  // SettleDoubt
 };
 
@@ -248,6 +275,7 @@ public:
     [[nodiscard]] virtual std::vector<DoubtfulAttempt> doubtful(AttemptId after,
                                                                 std::size_t limit) const = 0;
     [[nodiscard]] virtual absl::StatusOr<std::vector<Block>> blocks() = 0;
+    [[nodiscard]] virtual absl::StatusOr<std::vector<IssuedToken>> tokens() = 0;
 
     [[nodiscard]] LedgerReply apply_one(const LedgerRequest& request, Wall now) {
         LedgerReply reply;

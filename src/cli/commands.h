@@ -15,5 +15,7 @@ void add_test_command(CLI::App& app, int& exit_code);
 void add_replay_command(CLI::App& app, int& exit_code);
 void add_schema_command(CLI::App& app, int& exit_code);
 void add_ledger_command(CLI::App& app, int& exit_code);
+void add_token_command(CLI::App& app, int& exit_code);
+void add_block_command(CLI::App& app, int& exit_code);
 
 }  // namespace ration

@@ -13,6 +13,8 @@ int main(int argc, char** argv) {
     ration::add_replay_command(app, exit_code);
     ration::add_schema_command(app, exit_code);
     ration::add_ledger_command(app, exit_code);
+    ration::add_token_command(app, exit_code);
+    ration::add_block_command(app, exit_code);
     try {
         app.parse(argc, argv);
     } catch (const CLI::ParseError& error) {

@@ -75,6 +75,7 @@ void Engine::open(Exchange& exchange, const RequestView& request, Now now) {
     exchange.route.parameter_count = 0;
     exchange.kind = kind_anonymous;
     exchange.credential = nullptr;
+    exchange.issued.reset();
     exchange.origin = origin_of(request);
     exchange.bound.clear();
     exchange.decision = {};
@@ -102,7 +103,7 @@ void Engine::arrive(Exchange& exchange, const RequestView& request, Now now) {
         exchange.decision.kind = Decision::Kind::preflight;
         return;
     }
-    identify(exchange);
+    identify(exchange, issued_);
     match(exchange);
     if (standing(exchange) == Standing::forbidden) {
         refuse(exchange, BuiltIn::forbidden);

@@ -23,6 +23,7 @@
 #include "engine/answer.h"
 #include "engine/charge.h"
 #include "engine/exchange.h"
+#include "policy/issued.h"
 #include "ration/counters.h"
 #include "ration/ledger.h"
 
@@ -96,6 +97,8 @@ public:
     void finish(Exchange& exchange, const Ending& ending, Now now);
 
     [[nodiscard]] Counters& counters() { return counters_; }
+    // Is asked for credentials that the directory does not have; set before the first request.
+    void use_issued(IssuedCredentials* issued) { issued_ = issued; }
     // Is told of every block that begins; set before the first request, and outlives the engine.
     void watch_blocks(BlockWatcher* watcher) { watcher_ = watcher; }
 
@@ -107,6 +110,7 @@ private:
     Counters* local_;
     unsigned replicas_;
     BlockWatcher* watcher_ = nullptr;
+    IssuedCredentials* issued_ = nullptr;
     std::atomic<std::uint64_t> lease_sequence_{0};
     std::atomic<std::uint64_t> generation_{1};  // raised with every swap
     mutable std::mutex mutex_;

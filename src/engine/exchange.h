@@ -65,7 +65,8 @@ struct Exchange {
     NormalTarget target;  // path in `path_buffer`
     RouteMatch route;
     KindIndex kind = kind_anonymous;
-    const Credential* credential = nullptr;  // owned by `rules`
+    const Credential* credential = nullptr;    // owned by `rules`, or by `issued`
+    std::shared_ptr<const Credential> issued;  // one that was made at run time
     CallerAddress address;
     std::string_view origin;  // of a cross-origin request, else empty
     // Ids of the entities that the request itself names, in the order of Policy::bound_entities.

@@ -4,7 +4,7 @@
 
 namespace ration {
 
-void identify(Exchange& exchange) {
+void identify(Exchange& exchange, IssuedCredentials* issued) {
     const Policy& policy = exchange.policy();
     const PresentedCredential presented =
         find_credential(policy.credentials, exchange.request.headers);
@@ -16,6 +16,11 @@ void identify(Exchange& exchange) {
     const CredentialRule& rule = policy.credentials[presented.rule];
     const KindIndex kind = policy.kind_of_rule[presented.rule];
     exchange.credential = exchange.rules->directory->find(rule.kind, presented.secret);
+    if (exchange.credential == nullptr && issued != nullptr) {
+        exchange.issued = issued->find(rule.kind, presented.secret, exchange.rules->directory,
+                                       exchange.arrived.wall);
+        exchange.credential = exchange.issued.get();
+    }
     if (exchange.credential != nullptr) {
         exchange.kind = kind;
     } else if (rule.source == CredentialSource::cookie ||

@@ -179,7 +179,7 @@ std::optional<std::string_view> key_part(const Exchange& exchange, const Selecto
         case Selector::Source::credential:
             return exchange.credential == nullptr
                        ? std::nullopt
-                       : std::optional<std::string_view>(exchange.credential->fingerprint);
+                       : std::optional<std::string_view>(exchange.credential->key);
         case Selector::Source::entity:
             return entity_id(exchange, selector.name);
         case Selector::Source::attribute:

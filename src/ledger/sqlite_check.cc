@@ -29,6 +29,19 @@ constexpr Rule rules[] = {
     {"SELECT count(*) FROM blocks WHERE until>forget_at OR level<0", "blocks out of range"},
 };
 
+constexpr Rule token_rule = {
+    "SELECT count(*) FROM tokens WHERE length(digest)<>32 OR last_used<created OR id=''",
+    "issued tokens that nobody can have"};
+
+void check_rule(SqliteDatabase& database, const Rule& rule, std::string& findings) {
+    absl::StatusOr<std::int64_t> count = database.integer(rule.sql);
+    if (!count.ok()) {
+        absl::StrAppend(&findings, count.status().message(), "\n");
+    } else if (*count != 0) {
+        absl::StrAppend(&findings, *count, " ", rule.finding, "\n");
+    }
+}
+
 absl::Status check_packed(SqliteDatabase& database, std::string& findings) {
     absl::StatusOr<SqliteStatement> rows =
         database.prepare("SELECT id,places,coalesce(headers,'') FROM attempts");
@@ -68,12 +81,11 @@ absl::Status check_sqlite_ledger(const std::string& path) {
         findings = sound.ok() ? *sound + "\n" : std::string(sound.status().message()) + "\n";
     }
     for (const Rule& rule : rules) {
-        absl::StatusOr<std::int64_t> count = database->integer(rule.sql);
-        if (!count.ok()) {
-            absl::StrAppend(&findings, count.status().message(), "\n");
-        } else if (*count != 0) {
-            absl::StrAppend(&findings, *count, " ", rule.finding, "\n");
-        }
+        check_rule(*database, rule, findings);
+    }
+    const auto tokens = database->integer("SELECT count(*) FROM sqlite_schema WHERE name='tokens'");
+    if (tokens.ok() && *tokens != 0) {  // a file of an older program has none yet
+        check_rule(*database, token_rule, findings);
     }
     if (absl::Status status = check_packed(*database, findings); !status.ok()) {
         absl::StrAppend(&findings, status.message(), "\n");

@@ -55,6 +55,12 @@ CREATE TABLE blocks(
     R"sql(
 CREATE TABLE settled(
     attempt INTEGER PRIMARY KEY, written INTEGER NOT NULL, at INTEGER NOT NULL);
+)sql",
+    R"sql(
+CREATE TABLE tokens(
+    id TEXT PRIMARY KEY, digest BLOB NOT NULL UNIQUE, kind TEXT NOT NULL,
+    owner_kind TEXT NOT NULL, owner TEXT NOT NULL, numbers TEXT NOT NULL, name TEXT NOT NULL,
+    created INTEGER NOT NULL, last_used INTEGER NOT NULL) WITHOUT ROWID;
 )sql"};
 
 absl::Status refused(const std::string& path, std::string_view reason) {

@@ -13,7 +13,7 @@
 
 namespace ration {
 
-inline constexpr int ledger_schema_version = 2;
+inline constexpr int ledger_schema_version = 3;
 
 // The exclusive claim on a ledger file; released on destruction. Movable.
 class FileClaim {

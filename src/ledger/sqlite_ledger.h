@@ -38,6 +38,7 @@ public:
     [[nodiscard]] std::vector<DoubtfulAttempt> doubtful(AttemptId after,
                                                         std::size_t limit) const override;
     [[nodiscard]] absl::StatusOr<std::vector<Block>> blocks() override;
+    [[nodiscard]] absl::StatusOr<std::vector<IssuedToken>> tokens() override;
 
 private:
     enum class State : int { running = 1, doubt = 2, done = 3 };
@@ -88,6 +89,9 @@ private:
     absl::StatusOr<DoubtOutcome> settled_before(const SettleDoubt& settle);
     absl::Status perform(const PutBlock& block, Wall now, LedgerReply& reply);
     absl::Status perform(const LiftBlock& block, Wall now, LedgerReply& reply);
+    absl::Status perform(const PutToken& put, Wall now, LedgerReply& reply);
+    absl::Status perform(const DropToken& drop, Wall now, LedgerReply& reply);
+    absl::Status perform(const NoteUses& note, Wall now, LedgerReply& reply);
 
     // True when the key's record has answered the request.
     absl::StatusOr<bool> look_up(const IdempotencyKey& key, Wall now, Reserved& reserved);

@@ -80,6 +80,13 @@ constexpr std::array entries = {
     Entry{&S::row_count_of_periods, "SELECT count(*) FROM (SELECT 1 FROM periods LIMIT ?1)"},
     Entry{&S::row_count_of_members, "SELECT count(*) FROM (SELECT 1 FROM members LIMIT ?1)"},
     Entry{&S::row_count_of_blocks, "SELECT count(*) FROM (SELECT 1 FROM blocks LIMIT ?1)"},
+    Entry{&S::put_token,
+          "INSERT INTO tokens(id,digest,kind,owner_kind,owner,numbers,name,created,last_used)"
+          " VALUES(?1,?2,?3,?4,?5,?6,?7,?8,?9)"},
+    Entry{&S::drop_token, "DELETE FROM tokens WHERE id=?1"},
+    Entry{&S::note_use, "UPDATE tokens SET last_used=max(last_used,?2) WHERE id=?1"},
+    Entry{&S::list_tokens,
+          "SELECT id,digest,kind,owner_kind,owner,numbers,name,created,last_used FROM tokens"},
 };
 
 }  // namespace

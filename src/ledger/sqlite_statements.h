@@ -52,6 +52,13 @@ struct SqliteStatements {
     SqliteStatement row_count_of_attempts, row_count_of_writes, row_count_of_periods,
         row_count_of_members, row_count_of_blocks;
 
+    // issued tokens
+    SqliteStatement put_token;    // the columns of list_tokens
+    SqliteStatement drop_token;   // ?1 id
+    SqliteStatement note_use;     // ?1 id, ?2 last_used
+    SqliteStatement list_tokens;  // -> id, digest, kind, owner_kind, owner, numbers, name, created,
+                                  // last_used
+
     [[nodiscard]] static absl::StatusOr<SqliteStatements> prepare(SqliteDatabase& database);
 };
 

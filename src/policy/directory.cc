@@ -1,6 +1,8 @@
 #include "policy/directory.h"
 
-#include "absl/strings/string_view.h"
+#include <sodium.h>
+
+#include "absl/hash/hash.h"
 #include "policy/directory_reader.h"
 #include "policy/yaml_source.h"
 
@@ -12,6 +14,18 @@ absl::string_view key_view(std::string_view text) {
 }
 
 }  // namespace
+
+std::size_t SecretHash::operator()(absl::string_view secret) const {
+    return absl::Hash<absl::string_view>()(secret);
+}
+
+bool SecretEqual::operator()(absl::string_view a, absl::string_view b) const {
+    return a.size() == b.size() && sodium_memcmp(a.data(), b.data(), a.size()) == 0;
+}
+
+bool Directory::has_kind(std::string_view kind) const {
+    return entities_.contains(key_view(kind));
+}
 
 const AttributeValue* Entity::find(std::string_view name) const {
     for (const auto& [attribute, value] : attributes) {

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/strings/string_view.h"
 #include "policy/problems.h"
 
 namespace ration {
@@ -36,9 +37,20 @@ struct Credential {
     // Every entity that the credential leads to, directly (workspace: ws_1) or through another
     // (that workspace's account, that account's plan), by kind; the nearest one wins.
     std::vector<std::pair<std::string, const Entity*>> entities;
-    std::string fingerprint;  // 12 hexadecimal digits of the secret's SHA-256: for logs and keys
+    std::string fingerprint;  // 12 hexadecimal digits of the secret's SHA-256: for logs
+    std::string key;          // 32 of them: what limits count a credential by
 
     [[nodiscard]] const Entity* entity(std::string_view kind) const;
+};
+
+// Compares secrets in a time that does not depend on where they differ.
+struct SecretHash {
+    using is_transparent = void;
+    std::size_t operator()(absl::string_view secret) const;
+};
+struct SecretEqual {
+    using is_transparent = void;
+    bool operator()(absl::string_view a, absl::string_view b) const;
 };
 
 class Directory {
@@ -52,6 +64,8 @@ public:
     // nullptr when nobody has that secret (or it belongs to another kind).
     [[nodiscard]] const Credential* find(std::string_view kind, std::string_view secret) const;
     [[nodiscard]] const Entity* entity(std::string_view kind, std::string_view id) const;
+    // Whether the file has entities of that kind, or credentials that name some.
+    [[nodiscard]] bool has_kind(std::string_view kind) const;
     [[nodiscard]] const auto& credentials() const { return credentials_; }
     [[nodiscard]] std::size_t entity_count() const { return entity_count_; }
     [[nodiscard]] const std::string& file() const { return file_; }
@@ -62,8 +76,9 @@ private:
 
     std::string file_;
     std::size_t entity_count_ = 0;
-    absl::flat_hash_map<std::string, std::unique_ptr<Credential>> credentials_;  // by secret
-    absl::flat_hash_map<std::string, EntitiesById> entities_;                    // by kind
+    absl::flat_hash_map<std::string, std::unique_ptr<Credential>, SecretHash, SecretEqual>
+        credentials_;                                          // by secret
+    absl::flat_hash_map<std::string, EntitiesById> entities_;  // by kind
 };
 
 }  // namespace ration

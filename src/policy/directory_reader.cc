@@ -50,12 +50,21 @@ const KeyTable directory_keys{"directory", "a directory", directory_table};
 
 }  // namespace
 
-std::string secret_fingerprint(std::string_view secret) {
-    std::array<unsigned char, EVP_MAX_MD_SIZE> digest{};
-    EVP_Digest(secret.data(), secret.size(), digest.data(), nullptr, EVP_sha256(), nullptr);
-    constexpr std::size_t kept = 6;
+SecretDigest digest_of(std::string_view secret) {
+    std::array<unsigned char, EVP_MAX_MD_SIZE> whole{};
+    EVP_Digest(secret.data(), secret.size(), whole.data(), nullptr, EVP_sha256(), nullptr);
+    SecretDigest digest;
+    std::copy_n(whole.begin(), digest.size(), digest.begin());
+    return digest;
+}
+
+std::string hex_digits(const SecretDigest& digest, std::size_t count) {
     return absl::BytesToHexString(
-        absl::string_view(reinterpret_cast<const char*>(digest.data()), kept));
+        absl::string_view(reinterpret_cast<const char*>(digest.data()), count / 2));
+}
+
+std::string secret_fingerprint(std::string_view secret) {
+    return hex_digits(digest_of(secret), fingerprint_digits);
 }
 
 void DirectoryReader::read(const YamlNode& root) {
@@ -301,7 +310,9 @@ void DirectoryReader::read_credential(const YamlNode::Entry& entry) {
         reader_.error(kind->at, "a kind's name is letters, digits, '_' and '-', at most 64");
         return;
     }
-    credential->fingerprint = secret_fingerprint(secret);
+    const SecretDigest digest = digest_of(secret);
+    credential->fingerprint = hex_digits(digest, fingerprint_digits);
+    credential->key = hex_digits(digest, credential_key_digits);
     credential->self.kind = "credential";
     credential->self.id = credential->fingerprint;
     credential->self.at = entry.key->at;

@@ -3,12 +3,14 @@
 // One use, one thread. A credential's secret never enters a message: problems show its position.
 #pragma once
 
+#include <array>
 #include <optional>
 #include <string>
 #include <string_view>
 
 #include "policy/directory.h"
 #include "policy/reader.h"
+#include "ration/ledger.h"
 
 namespace ration {
 
@@ -50,6 +52,12 @@ private:
     Reader& reader_;
     absl::flat_hash_map<std::string, Position> written_kinds_;  // kinds with a section of their own
 };
+
+inline constexpr std::size_t fingerprint_digits = 12;
+inline constexpr std::size_t credential_key_digits = 32;
+
+[[nodiscard]] SecretDigest digest_of(std::string_view secret);
+[[nodiscard]] std::string hex_digits(const SecretDigest& digest, std::size_t count);
 
 // 12 hexadecimal digits of the secret's SHA-256: enough to tell keys apart, useless to call with.
 [[nodiscard]] std::string secret_fingerprint(std::string_view secret);

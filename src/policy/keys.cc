@@ -62,6 +62,22 @@ constexpr std::array identify_table{
         "Kinds that each route accepts; else: all other routes."},
     Key{"attributes", R"({"type": "object", "additionalProperties": {"type": "string"}})",
         "Entities named by the request itself: team: path.teamId."},
+    Key{"issue", R"({"type": "object", "additionalProperties": {"$ref": "#/$defs/issue"}})",
+        "Kinds of credentials that operators can make at run time."},
+};
+
+constexpr std::array issue_table{
+    Key{"owner", text_schema, "Kind of the entity that such a credential belongs to: user.", true},
+    Key{"numbers",
+        R"({"type": "object", "additionalProperties": {"$ref": "#/$defs/issued_number"}})",
+        "Numbers that it has, fixed when it is made: rate_limit_per_min."},
+};
+
+constexpr std::array issued_number_table{
+    Key{"from", R"({"type": "integer", "minimum": 0})", "The least that can be asked for.", true},
+    Key{"to", R"({"type": "integer", "minimum": 0})", "The most.", true},
+    Key{"default", R"({"type": "integer", "minimum": 0})", "What it is when nothing is said.",
+        true},
 };
 
 constexpr std::array address_table{
@@ -285,6 +301,8 @@ const KeyTable cost_source_keys{"cost_source", "the source of a cost", cost_sour
 const KeyTable store_down_keys{"store_down_by_environment", "store_down", store_down_table};
 const KeyTable refusal_keys{"refusal", "an answer", refusal_table};
 
+const KeyTable issue_keys{"issue", "what is issued", issue_table};
+const KeyTable issued_number_keys{"issued_number", "an issued number", issued_number_table};
 const KeyTable strike_keys{"strike", "a strike rule", strike_table};
 const KeyTable block_keys{"block", "a block", block_table};
 const KeyTable ceiling_keys{"ceiling", "a ceiling", ceiling_table};
@@ -305,10 +323,10 @@ const WordList method_words{"method", method_list};
 
 std::span<const KeyTable* const> all_key_tables() {
     static constexpr std::array tables{
-        &policy_keys,     &route_keys,       &cors_keys,   &identify_keys, &address_keys,
-        &credential_keys, &limit_keys,       &rate_keys,   &cost_keys,     &cost_source_keys,
-        &store_down_keys, &refusal_keys,     &strike_keys, &block_keys,    &ceiling_keys,
-        &quota_keys,      &idempotency_keys, &probe_keys};
+        &policy_keys,     &route_keys,   &cors_keys,   &identify_keys,    &address_keys,
+        &credential_keys, &limit_keys,   &rate_keys,   &cost_keys,        &cost_source_keys,
+        &store_down_keys, &refusal_keys, &strike_keys, &issue_keys,       &issued_number_keys,
+        &block_keys,      &ceiling_keys, &quota_keys,  &idempotency_keys, &probe_keys};
     return tables;
 }
 

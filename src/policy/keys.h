@@ -37,6 +37,8 @@ extern const KeyTable cost_keys;
 extern const KeyTable cost_source_keys;
 extern const KeyTable store_down_keys;
 extern const KeyTable refusal_keys;
+extern const KeyTable issue_keys;
+extern const KeyTable issued_number_keys;
 extern const KeyTable strike_keys;
 extern const KeyTable block_keys;
 extern const KeyTable ceiling_keys;

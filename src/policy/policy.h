@@ -97,6 +97,27 @@ private:
     bool slash_distinct_ = false;
 };
 
+// ---- credentials that are made at run time ----
+
+inline constexpr std::size_t max_issued_numbers = 8;
+
+// A number that an issued credential has, fixed when it is made.
+struct IssuedNumber {
+    std::string name;  // rate_limit_per_min
+    std::int64_t least = 0;
+    std::int64_t most = 0;
+    std::int64_t otherwise = 0;  // when it is not said
+};
+
+// A kind of credential that operators can issue.
+struct IssueRule {
+    KindIndex kind = kind_unknown;
+    std::string prefix;  // of its secrets: that of the kind's place
+    std::string owner;   // kind of the entity it belongs to: user
+    std::vector<IssuedNumber> numbers;
+    Position at;
+};
+
 // ---- limits ----
 
 // One part of a limit's key, or where a number comes from.
@@ -105,7 +126,7 @@ struct Selector {
         route,  // the route's name; unmatched requests: the empty name
         method,
         address,     // the caller's address, cut
-        credential,  // the credential itself, by fingerprint
+        credential,  // the credential itself, by its secret's digest
         entity,      // the id of the entity of kind `name` that the credential leads to
         attribute,   // attribute `path.back()` of the entity reached by `path`
         path,        // path parameter `name`
@@ -340,6 +361,7 @@ public:
     KindSet accepts_unmatched = all_kinds;
     // Kinds whose unrecognised secret counts as nothing presented (cookies: an unknown session).
     KindSet unknown_is_anonymous = 0;
+    std::vector<IssueRule> issues;
     // Entities that come from the request: {"team", path.teamId}.
     std::vector<std::pair<std::string, Selector>> bound_entities;
     std::vector<LimitRule> limits;

@@ -61,6 +61,13 @@ private:
     bool read_pattern(const YamlNode& node, CredentialRule& rule);
     void read_accepts(const YamlNode* node);
     void read_bound(const YamlNode& node);
+
+    // read_issue.cc
+    void read_issue(const YamlNode& node);
+    void read_issue_rule(const YamlNode::Entry& entry);
+    void read_issue_prefix(const YamlNode& at, IssueRule& rule);
+    void read_issued_number(const YamlNode::Entry& entry, IssueRule& rule);
+
     std::optional<KindSet> kind_set(const YamlNode& node);
     std::optional<KindSet> kind_word(const YamlNode& node);
 

@@ -29,6 +29,9 @@ void PolicyReader::read_identify(const YamlNode* node) {
         read_kinds(*kinds);
     }
     read_accepts(node->find("accepts"));
+    if (const YamlNode* issue = node->find("issue")) {
+        read_issue(*issue);
+    }
     if (const YamlNode* bound = node->find("attributes")) {
         read_bound(*bound);
     }

@@ -72,8 +72,7 @@ absl::Status GatewayImpl::open() {
     if (absl::Status status = open_tls(); !status.ok()) {
         return status;
     }
-    auto addresses =
-        net::Addresses::open(core_.options.upstream.host, core_.options.upstream.port);
+    auto addresses = net::Addresses::open(core_.options.upstream.host, core_.options.upstream.port);
     if (!addresses.ok()) {
         return absl::Status(addresses.status().code(),
                             absl::StrCat("upstream: ", addresses.status().message()));

@@ -1,7 +1,12 @@
 // Composition root: everything is made here, in the order in which it depends on one another, and
 // ends in the reverse of it. The order of the members is the lifetime rule.
 #include "server/server.h"
+
+#include <sodium.h>
+#include "server/admin/block_admin.h"
+#include "server/admin/token_admin.h"
 #include "server/process/block_keeper.h"
+#include "server/process/token_uses.h"
 
 #include <algorithm>
 #include <atomic>
@@ -51,6 +56,7 @@ public:
           ledger_watch_(parts.log),
           api_(*this) {}
 
+    ~ServerImpl() override;
     [[nodiscard]] absl::Status open();
 
     [[nodiscard]] std::uint16_t gateway_port(std::size_t listener) const override {
@@ -69,6 +75,8 @@ private:
     [[nodiscard]] absl::Status open_ledger();
     [[nodiscard]] absl::Status open_rules();
     [[nodiscard]] absl::Status open_blocks();
+    [[nodiscard]] absl::Status open_tokens();
+    void add_admin_sections();
     [[nodiscard]] absl::Status open_listeners();
     void say_ready();
     void tick();
@@ -97,6 +105,7 @@ private:
     Ledger* ledger_ = nullptr;                     // null: there is none
     std::unique_ptr<LedgerRunner> ledger_runner_;  // ends after the gateway's last question
     std::unique_ptr<BlockKeeper> block_keeper_;
+    TokenTable tokens_;
     std::unique_ptr<Engine> engine_;
     std::unique_ptr<BlockBook> blocks_;
     std::unique_ptr<AccessLog> access_log_;
@@ -105,9 +114,20 @@ private:
     std::unique_ptr<Gateway> gateway_;
     AdminApi api_;
     std::unique_ptr<LedgerAdmin> ledger_admin_;
+    std::unique_ptr<TokenAdmin> token_admin_;
+    std::unique_ptr<BlockAdmin> block_admin_;
     std::unique_ptr<AdminServer> admin_;
     std::unique_ptr<Ticker> ticker_;
 };
+
+ServerImpl::~ServerImpl() {
+    ticker_.reset();
+    admin_.reset();
+    gateway_.reset();
+    if (ledger_runner_ != nullptr) {
+        write_down_uses(tokens_, *ledger_runner_);
+    }
+}
 
 absl::Status ServerImpl::open() {
     if (absl::Status status = check_ports(); !status.ok()) {
@@ -115,7 +135,7 @@ absl::Status ServerImpl::open() {
     }
     for (const auto step :
          {&ServerImpl::open_counters, &ServerImpl::open_ledger, &ServerImpl::open_rules,
-          &ServerImpl::open_blocks, &ServerImpl::open_listeners}) {
+          &ServerImpl::open_blocks, &ServerImpl::open_tokens, &ServerImpl::open_listeners}) {
         if (auto status = (this->*step)(); !status.ok()) {
             return status;
         }
@@ -204,6 +224,34 @@ absl::Status ServerImpl::open_blocks() {
     return absl::OkStatus();
 }
 
+absl::Status ServerImpl::open_tokens() {
+    engine_->use_issued(&tokens_);
+    if (ledger_ == nullptr) {
+        return absl::OkStatus();
+    }
+    auto kept = ledger_->tokens();
+    if (!kept.ok()) {
+        return kept.status();
+    }
+    if (!tokens_.load(*std::move(kept))) {
+        return absl::ResourceExhaustedError(
+            cat(config_.ledger, ": more than ", max_issued_tokens, " issued tokens"));
+    }
+    return absl::OkStatus();
+}
+
+void ServerImpl::add_admin_sections() {
+    token_admin_ = std::make_unique<TokenAdmin>(TokenAdminParts{
+        .table = tokens_,
+        .runner = ledger_runner_.get(),
+        .clock = parts_.clock,
+        .random = [](std::span<std::uint8_t> out) { randombytes_buf(out.data(), out.size()); },
+        .rules = [this] { return engine_->rules(); }});
+    block_admin_ = std::make_unique<BlockAdmin>(*blocks_, parts_.clock);
+    api_.add(*token_admin_);
+    api_.add(*block_admin_);
+}
+
 // Before anything is opened: whoever started it twice is told so by the port.
 absl::Status ServerImpl::check_ports() const {
     for (const ListenerOptions& listener : config_.gateway.listeners) {
@@ -237,6 +285,7 @@ absl::Status ServerImpl::open_listeners() {
                          .rules = [this] { return engine_->rules(); },
                          .totals = [this] { return ledger_totals(); }});
     api_.add(*ledger_admin_);
+    add_admin_sections();
     auto admin = AdminServer::start(
         {.address = config_.admin.address, .port = config_.admin.port}, parts_.clock,
         [this](const AdminRequest& request) { return api_.handle(request); });
@@ -271,6 +320,9 @@ void ServerImpl::tick() {
     const MetricsTotals totals = metrics_.totals();
     store_watch_.look(totals.store_answers, totals.store_failures);
     ledger_watch_.look(ledger_meter_.totals());
+    if (ledger_runner_ != nullptr) {
+        write_down_uses(tokens_, *ledger_runner_);
+    }
     reloader_->poll();
 }
 

@@ -439,6 +439,53 @@ TEST_P(LedgerConformance, BlocksAreKeptUntilLifted) {
     EXPECT_FALSE(ledger_->apply_one(LiftBlock{"203.0.113.7"}, noon).found);
 }
 
+TEST_P(LedgerConformance, TokensAreKeptUntilDropped) {
+    IssuedToken token;
+    token.id = "tok_1";
+    token.digest.fill(7);
+    token.kind = "personal_token";
+    token.owner_kind = "user";
+    token.owner = "u_ana";
+    token.numbers = {{"rate_limit_per_min", 60}, {"other", 0}};
+    token.name = "a name; with = signs";
+    token.created = token.last_used = noon;
+    IssuedToken second = token;
+    second.id = "tok_2";
+    second.digest.fill(8);
+    second.numbers.clear();
+    second.name.clear();
+    ASSERT_TRUE(ledger_->apply_one(PutToken{&token}, noon).status.ok());
+    ASSERT_TRUE(ledger_->apply_one(PutToken{&second}, noon).status.ok());
+    IssuedToken copy = token;
+    copy.id = "tok_3";
+    EXPECT_FALSE(ledger_->apply_one(PutToken{&copy}, noon).status.ok()) << "the digest is there";
+
+    const std::vector<std::pair<std::string, Wall>> uses = {
+        {"tok_1", noon + 5s}, {"tok_2", noon - 5s}, {"tok_gone", noon}};
+    ASSERT_TRUE(ledger_->apply_one(NoteUses{uses}, noon).status.ok());
+    restart();
+    std::vector<IssuedToken> kept = ledger_->tokens().value();
+    ASSERT_EQ(kept.size(), 2U);
+    if (kept[0].id != "tok_1") {
+        std::swap(kept[0], kept[1]);
+    }
+    EXPECT_EQ(kept[0].digest, token.digest);
+    EXPECT_EQ(kept[0].kind, token.kind);
+    EXPECT_EQ(kept[0].owner_kind, token.owner_kind);
+    EXPECT_EQ(kept[0].owner, token.owner);
+    EXPECT_EQ(kept[0].numbers, token.numbers);
+    EXPECT_EQ(kept[0].name, token.name);
+    EXPECT_EQ(kept[0].created, noon);
+    EXPECT_EQ(kept[0].last_used, noon + 5s);
+    EXPECT_EQ(kept[1].last_used, noon) << "a use is never earlier than one that was noted";
+    EXPECT_TRUE(kept[1].numbers.empty());
+
+    EXPECT_TRUE(ledger_->apply_one(DropToken{"tok_1"}, noon).found);
+    EXPECT_FALSE(ledger_->apply_one(DropToken{"tok_1"}, noon).found);
+    restart();
+    EXPECT_EQ(ledger_->tokens().value().size(), 1U);
+}
+
 TEST_P(LedgerConformance, ABatchSeesItsOwnEarlierRequests) {
     const CeilingUse ceiling = daily("caller", 2);
     const std::vector<LedgerRequest> batch(3, Reserve{std::nullopt, {&ceiling, 1}, {}});

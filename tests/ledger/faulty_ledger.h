@@ -112,6 +112,13 @@ public:
         }
         return LedgerWrapper::blocks();
     }
+    [[nodiscard]] absl::StatusOr<std::vector<IssuedToken>> tokens() override {
+        const absl::Status status = count_one(LedgerOperation::read);
+        if (!status.ok()) {
+            return status;
+        }
+        return LedgerWrapper::tokens();
+    }
 
 private:
     struct Count {

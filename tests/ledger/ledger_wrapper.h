@@ -38,6 +38,9 @@ public:
         return inner_.doubtful(after, limit);
     }
     [[nodiscard]] absl::StatusOr<std::vector<Block>> blocks() override { return inner_.blocks(); }
+    [[nodiscard]] absl::StatusOr<std::vector<IssuedToken>> tokens() override {
+        return inner_.tokens();
+    }
 
 protected:
     [[nodiscard]] Ledger& inner() { return inner_; }

@@ -88,6 +88,17 @@ std::string strike_name_bytes(std::size_t count) {
            std::string(count, 'n') + "}\n";
 }
 
+std::string issued_numbers(std::size_t count) {
+    return "identify:\n  credentials: {t: {bearer: t_*}}\n  issue:\n    t:\n      owner: user\n    "
+           "  "
+           "numbers: {" +
+           repeated(count,
+                    [](std::size_t i) {
+                        return "n" + std::to_string(i) + ": {from: 1, to: 1, default: 1}, ";
+                    }) +
+           "}\n";
+}
+
 std::string charges(std::size_t count) {
     return "routes: {r: GET /r}\nlimits:\n" + repeated(count, [](std::size_t i) {
                return "  - {name: l" + std::to_string(i) + ", per: [], concurrency: 1}\n";
@@ -153,6 +164,7 @@ INSTANTIATE_TEST_SUITE_P(
         Bound{"BlockLevels", block_levels, max_block_levels},
         Bound{"FailedStatuses", failed_statuses, max_failed_statuses},
         Bound{"StrikeNameBytes", strike_name_bytes, max_strike_name_bytes},
+        Bound{"IssuedNumbers", issued_numbers, max_issued_numbers},
         Bound{"KeyParts", key_parts, max_key_parts},
         Bound{"NameBytes", name_bytes, max_rule_name_bytes},
         Bound{"Refusals", refusals, max_refusals},

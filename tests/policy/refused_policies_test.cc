@@ -1,5 +1,5 @@
 // Every message that a bad policy gets, with its exact place:
-// tests/policy/data/refused_policies.txt.
+// tests/policy/data/refused_policies.txt and refused_identities.txt.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -37,16 +37,21 @@ TEST_P(RefusedPolicy, GetsExactlyTheseMessages) {
     EXPECT_EQ(messages(problems.errors()), expected);
 }
 
+std::string test_name(const ::testing::TestParamInfo<FileCase>& tested) {
+    std::string name;
+    for (const char c : tested.param.name) {
+        name += std::isalnum(static_cast<unsigned char>(c)) != 0 ? c : '_';
+    }
+    return name;
+}
+
+const std::string data = std::string(RATION_SOURCE_DIR) + "/tests/policy/data/";
+
 INSTANTIATE_TEST_SUITE_P(File, RefusedPolicy,
-                         ::testing::ValuesIn(read_cases(std::string(RATION_SOURCE_DIR) +
-                                                        "/tests/policy/data/refused_policies.txt")),
-                         [](const auto& tested) {
-                             std::string name;
-                             for (const char c : tested.param.name) {
-                                 name += std::isalnum(static_cast<unsigned char>(c)) != 0 ? c : '_';
-                             }
-                             return name;
-                         });
+                         ::testing::ValuesIn(read_cases(data + "refused_policies.txt")), test_name);
+INSTANTIATE_TEST_SUITE_P(Identities, RefusedPolicy,
+                         ::testing::ValuesIn(read_cases(data + "refused_identities.txt")),
+                         test_name);
 
 }  // namespace
 }  // namespace ration

@@ -59,6 +59,9 @@ public:
         return ledger_->doubtful(after, limit);
     }
     [[nodiscard]] absl::StatusOr<std::vector<Block>> blocks() override { return ledger_->blocks(); }
+    [[nodiscard]] absl::StatusOr<std::vector<IssuedToken>> tokens() override {
+        return ledger_->tokens();
+    }
 
     [[nodiscard]] const WatchedKeys& keys() const { return keys_; }
     [[nodiscard]] Ledger& real() { return *ledger_; }

@@ -93,6 +93,9 @@ private:
     LedgerReply perform(const StateMembers& members, Wall now);
     LedgerReply perform(const PutBlock&, Wall) { return {}; }
     LedgerReply perform(const LiftBlock&, Wall) { return {}; }
+    LedgerReply perform(const PutToken&, Wall) { return {}; }
+    LedgerReply perform(const DropToken&, Wall) { return {}; }
+    LedgerReply perform(const NoteUses&, Wall) { return {}; }
     bool answered_by_record(const IdempotencyKey& key, Wall now, Reserved& reserved);
     bool judge_places(const Reserve& reserve, Reserved& reserved) const;
     [[nodiscard]] ModelAttempt* find(AttemptId id);

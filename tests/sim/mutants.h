@@ -68,6 +68,9 @@ public:
         return real_->doubtful(after, limit);
     }
     [[nodiscard]] absl::StatusOr<std::vector<Block>> blocks() override { return real_->blocks(); }
+    [[nodiscard]] absl::StatusOr<std::vector<IssuedToken>> tokens() override {
+        return real_->tokens();
+    }
 
 private:
     void change(Reserve& reserve) {

@@ -12,12 +12,6 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-std::string time_text(Wall at) {
-    std::string quoted;
-    append_json_time(quoted, at);
-    return quoted.substr(1, quoted.size() - 2);
-}
-
 Json kind_list(const Policy& policy, KindSet kinds) {
     if (kinds == all_kinds) {
         return "any";
@@ -155,6 +149,12 @@ std::string selector_text(const Selector& selector) {
     return "";
 }
 
+std::string log_time(Wall at) {
+    std::string quoted;
+    append_json_time(quoted, at);
+    return quoted.substr(1, quoted.size() - 2);
+}
+
 Json policy_json(const InForce& in_force) {
     const Policy& policy = *in_force.rules.policy;
     Json routes = Json::array();
@@ -178,7 +178,7 @@ Json policy_json(const InForce& in_force) {
     Json json{{"policy", policy.name},
               {"file", in_force.config.policy},
               {"digest", in_force.rules.policy_digest},
-              {"loaded_at", time_text(in_force.loaded_at)}};
+              {"loaded_at", log_time(in_force.loaded_at)}};
     if (!in_force.config.directory.empty()) {
         json["directory"] = {{"file", in_force.config.directory},
                              {"digest", in_force.rules.directory_digest},

@@ -4,6 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "ration/time.h"
 #include "server/reload/reloader.h"
 
 namespace ration {
@@ -12,5 +13,8 @@ namespace ration {
 
 // A part of a key as the policy writes it: "workspace", "account.plan", "path.id".
 [[nodiscard]] std::string selector_text(const Selector& selector);
+
+// "2026-03-01T12:00:00.000Z", as in the access log.
+[[nodiscard]] std::string log_time(Wall at);
 
 }  // namespace ration
