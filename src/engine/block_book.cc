@@ -129,10 +129,10 @@ ListedBlock BlockBook::read(const Block& kept) {
 
 void BlockBook::write_down(const ListedBlock& block, Wall now) {
     const std::lock_guard lock(mutex_);
-    if (blocks_.size() >= max_listed_blocks) {
+    if (blocks_.size() >= most_) {
         std::erase_if(blocks_, [&](const auto& entry) { return entry.second.until <= now; });
     }
-    if (blocks_.size() < max_listed_blocks) {
+    if (blocks_.size() < most_) {
         blocks_[kept_key(block)] = block;
     }
 }

@@ -47,7 +47,8 @@ struct ListedBlock {
 class BlockBook final : public BlockWatcher {
 public:
     // `store` may be null: nothing is kept.
-    BlockBook(Engine& engine, BlockStore* store) : engine_(engine), store_(store) {}
+    BlockBook(Engine& engine, BlockStore* store, std::size_t most = max_listed_blocks)
+        : engine_(engine), store_(store), most_(most) {}
 
     void block_begun(const BlockBegun& block) override;
 
@@ -73,6 +74,7 @@ private:
 
     Engine& engine_;
     BlockStore* store_;
+    const std::size_t most_;
     mutable std::mutex mutex_;
     Named blocks_;
 };

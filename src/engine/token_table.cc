@@ -86,7 +86,8 @@ struct TokenTable::Shard {
     absl::flat_hash_map<SecretDigest, std::shared_ptr<Entry>, DigestHash, DigestEqual> entries;
 };
 
-TokenTable::TokenTable() : shards_(std::make_unique<std::array<Shard, shard_count>>()) {}
+TokenTable::TokenTable(std::size_t most)
+    : most_(most), shards_(std::make_unique<std::array<Shard, shard_count>>()) {}
 TokenTable::~TokenTable() = default;
 
 TokenTable::Shard& TokenTable::shard_of(const SecretDigest& digest) const {
@@ -138,7 +139,7 @@ std::size_t TokenTable::size() const {
 bool TokenTable::add(const IssuedToken& token) {
     {
         const std::lock_guard lock(ids_mutex_);
-        if (ids_.size() >= max_issued_tokens || !ids_.emplace(token.id, token.digest).second) {
+        if (ids_.size() >= most_ || !ids_.emplace(token.id, token.digest).second) {
             return false;
         }
     }

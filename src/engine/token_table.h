@@ -44,7 +44,8 @@ struct NewToken {
 
 class TokenTable final : public IssuedCredentials {
 public:
-    TokenTable();
+    // Holds `most` tokens; tests have smaller tables.
+    explicit TokenTable(std::size_t most = max_issued_tokens);
     ~TokenTable() override;
 
     // Takes over what was kept; tokens beyond the bound are left out (false).
@@ -55,6 +56,7 @@ public:
         const std::shared_ptr<const Directory>& directory, Wall now) override;
 
     [[nodiscard]] std::size_t size() const;
+    [[nodiscard]] bool full() const { return size() >= most_; }
     // False: the table is full.
     bool add(const IssuedToken& token);
     // False: there is no such token. It is nobody's from the next request on.
@@ -80,6 +82,7 @@ private:
 
     [[nodiscard]] Shard& shard_of(const SecretDigest& digest) const;
 
+    const std::size_t most_;
     std::unique_ptr<std::array<Shard, shard_count>> shards_;
     mutable std::mutex ids_mutex_;  // of all below
     absl::flat_hash_map<std::string, SecretDigest> ids_;

@@ -191,6 +191,26 @@ TEST(BlockBook, ListsWhatIsInForceAndNothingElse) {
     EXPECT_TRUE(book.list(10, world.now().wall).empty());
 }
 
+TEST(BlockBook, ListsUpToItsBoundAndBlocksBeyondIt) {
+    World world(per_address, "");
+    Kept kept;
+    BlockBook book(world.engine(), &kept, 2);
+    world.engine().watch_blocks(&book);
+    const auto asks = [](int i) {
+        return Ask{.method = "POST", .path = "/login", .peer = "203.0.113." + std::to_string(i)};
+    };
+    for (int i = 1; i <= 3; ++i) {
+        fail(world, asks(i), 3);
+    }
+    EXPECT_EQ(book.list(10, world.now().wall).size(), 2U);
+    EXPECT_FALSE(world.ask(asks(3)).admitted);
+    EXPECT_EQ(kept.blocks.size(), 3U);
+    EXPECT_EQ(book.lift("203.0.113.3", "", world.now()), 1U) << "what is not listed can be lifted";
+    world.clock.advance(minutes(10));
+    fail(world, asks(4), 3);
+    EXPECT_EQ(book.list(10, world.now().wall).size(), 1U) << "blocks that ended make room";
+}
+
 TEST(BlockBook, RestoresWhatWasKept) {
     Kept kept;
     WorldOptions later;

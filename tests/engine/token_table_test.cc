@@ -166,6 +166,24 @@ TEST(TokenTable, ListsInPagesAndByOwner) {
     EXPECT_FALSE(table.get("tok_none").has_value());
 }
 
+TEST(TokenTable, HoldsAtTheBoundAndNotOnePastIt) {
+    TokenTable table(3);
+    std::vector<IssuedToken> kept;
+    for (int i = 0; i < 3; ++i) {
+        EXPECT_FALSE(table.full());
+        kept.push_back(token_of("u_ana", 60).token);
+        EXPECT_TRUE(table.add(kept.back()));
+    }
+    EXPECT_TRUE(table.full());
+    const NewToken fourth = token_of("u_ana", 60);
+    EXPECT_FALSE(table.add(fourth.token));
+    EXPECT_FALSE(table.get(fourth.token.id).has_value());
+    ASSERT_TRUE(table.remove(kept[0].id));
+    EXPECT_TRUE(table.add(fourth.token));
+    EXPECT_FALSE(TokenTable(2).load(kept));
+    EXPECT_TRUE(TokenTable(3).load(kept));
+}
+
 TEST(TokenTable, NotesWhenATokenWasUsedLast) {
     TokenTable table;
     World world(policy, directory);

@@ -107,7 +107,7 @@ AdminResponse TokenAdmin::make(const AdminRequest& request) {
     if (!order.ok()) {
         return refused(order.status());
     }
-    if (parts_.table.size() >= max_issued_tokens) {
+    if (parts_.table.full()) {
         return admin_error(409, "too_many_tokens",
                            cat("There are ", max_issued_tokens, " tokens; revoke some first."));
     }
