@@ -7,6 +7,7 @@ include(CMakePackageConfigHelpers)
 add_library(ration_library INTERFACE)
 set_target_properties(ration_library PROPERTIES EXPORT_NAME ration)
 target_link_libraries(ration_library INTERFACE ration_counters)
+target_compile_features(ration_library INTERFACE cxx_std_20)
 add_library(ration::ration ALIAS ration_library)
 
 set(RATION_PACKAGE_DIR ${CMAKE_INSTALL_LIBDIR}/cmake/ration)

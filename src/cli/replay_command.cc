@@ -1,3 +1,4 @@
+#include <filesystem>
 #include <fstream>
 #include <iostream>
 #include <memory>
@@ -44,7 +45,8 @@ int run_replay(const ReplayArguments& arguments) {
     }
     options.input_name = arguments.input;
     std::ifstream file(arguments.input, std::ios::binary);
-    if (!file) {
+    std::error_code unknown;
+    if (!file || std::filesystem::is_directory(arguments.input, unknown)) {
         std::cerr << Problem{arguments.input, {}, "cannot be read"}.text() << '\n';
         return 2;
     }

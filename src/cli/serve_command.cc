@@ -53,6 +53,7 @@ int run_serve(const std::string& file, const std::string& ledger) {
     }
     if (!ledger.empty()) {
         config->ledger = ledger;
+        config->ledger_given = true;
     }
     const SystemClock clock;
     // Not destroyed: the thread that waits for a second signal may use it to the last moment.

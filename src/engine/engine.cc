@@ -3,6 +3,7 @@
 
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "base/assert.h"
 #include "engine/charge.h"
 #include "engine/conclude.h"
@@ -150,7 +151,14 @@ Answer Engine::failure(const Policy& policy, BuiltIn which, std::string_view req
     return render_failure(policy, which, request_id, detail);
 }
 
-bool Engine::drops_response_field(const Exchange& exchange, std::string_view name) const {
+bool Engine::drops_response_field(const Exchange& exchange, std::string_view name,
+                                  std::string_view value) const {
+    if (shows_numbers(exchange) && equal_ignoring_case(name, "Cache-Control")) {
+        // Ours says private; the upstream's own words stay where they say no less.
+        const absl::string_view said(value.data(), value.size());
+        return !absl::StrContainsIgnoreCase(said, "private") &&
+               !absl::StrContainsIgnoreCase(said, "no-store");
+    }
     return (exchange.policy().cors.enabled && is_cors_field(name)) ||
            is_shown_limit_field(exchange, name) || equal_ignoring_case(name, "Ration-Request-Id");
 }

@@ -73,9 +73,11 @@ public:
     [[nodiscard]] static Answer failure(const Policy& policy, BuiltIn which,
                                         std::string_view request_id, std::string_view detail);
 
-    // Names of the upstream's response fields that must not reach the client (its CORS headers when
-    // the policy has its own), and the fields to add.
-    [[nodiscard]] bool drops_response_field(const Exchange& exchange, std::string_view name) const;
+    // The upstream's response fields that must not reach the client (its CORS headers when the
+    // policy has its own; a Cache-Control that lets others have the caller's numbers), and those to
+    // add.
+    [[nodiscard]] bool drops_response_field(const Exchange& exchange, std::string_view name,
+                                            std::string_view value) const;
     void response_fields(const Exchange& exchange, FieldSink sink) const;
     // Names of request fields that the client may not set (Ration-*), and those to add for the
     // upstream: Ration-Request-Id, Ration-Address, Ration-Credential, Ration-<Entity>.

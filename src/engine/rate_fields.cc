@@ -37,6 +37,12 @@ void shown_limit_fields(const Exchange& exchange, bool refusal, FieldSink sink) 
     render_rate_limit_fields(rule->headers, numbers, sink);
 }
 
+bool shows_numbers(const Exchange& exchange) {
+    const LimitRule* rule = shown_rule(exchange);
+    return rule != nullptr && rule->headers != HeaderFamily::none &&
+           rule->headers != HeaderFamily::ratelimit_remaining_on_refusal;
+}
+
 bool is_shown_limit_field(const Exchange& exchange, std::string_view name) {
     const LimitRule* rule = shown_rule(exchange);
     if (rule == nullptr || (rule->headers != HeaderFamily::x_ratelimit &&

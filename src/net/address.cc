@@ -4,6 +4,7 @@
 #include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <sys/stat.h>
 
 #include <array>
 #include <cerrno>
@@ -40,8 +41,12 @@ absl::StatusOr<Endpoint> unix_endpoint(std::string_view path) {
     return endpoint;
 }
 
-// Removes a socket file nobody listens on.
+// Removes a socket file nobody listens on; a file of another kind is somebody's, and stays.
 void remove_stale(const Endpoint& endpoint, const std::string& path) {
+    struct stat found {};
+    if (::lstat(path.c_str(), &found) != 0 || !S_ISSOCK(found.st_mode)) {
+        return;
+    }
     const Fd probe(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
     if (probe.valid() && ::connect(probe.get(), endpoint.get(), endpoint.length) != 0 &&
         errno == ECONNREFUSED) {

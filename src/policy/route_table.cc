@@ -15,7 +15,9 @@
 
 #include "absl/strings/ascii.h"
 #include "base/text.h"
+#include "policy/keys.h"
 #include "policy/policy.h"
+#include "policy/problems.h"
 #include "request/path.h"
 
 namespace ration {
@@ -148,6 +150,11 @@ std::string parse_pattern(std::string_view pattern, Parsed& parsed) {
     }
     if (!is_method(method)) {
         return cat("'", method, "' is not a method; methods are written in capitals");
+    }
+    const std::vector<std::string_view> known(method_words.words.begin(), method_words.words.end());
+    const std::string_view meant = method == any_method ? method : nearest_word(method, known);
+    if (!meant.empty() && meant != method) {
+        return cat("unknown method '", method, "'; did you mean '", meant, "'?");
     }
     parsed.method = method;
     std::string_view path = without_blanks(pattern.substr(blank));

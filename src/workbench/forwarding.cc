@@ -127,7 +127,8 @@ void put_upstream_answer(const Engine& engine, const Exchange& exchange,
     out.status = upstream.status;
     out.headers.clear();
     for (const auto& [name, value] : upstream.headers) {
-        if (!ends_here(upstream.headers, name) && !engine.drops_response_field(exchange, name)) {
+        if (!ends_here(upstream.headers, name) &&
+            !engine.drops_response_field(exchange, name, value)) {
             out.headers.emplace_back(name, value);
         }
     }

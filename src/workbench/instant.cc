@@ -217,11 +217,34 @@ absl::StatusOr<Nanos> parse_seconds(std::string_view number) {
     return negative ? -*span : *span;
 }
 
+namespace {
+
+// A date whose fraction may have any number of digits; the nanosecond is rounded, as in numbers.
+absl::StatusOr<Wall> parse_date(std::string_view text) {
+    constexpr std::size_t kept = 10;  // the point and nine digits
+    const std::size_t point = text.find('.');
+    if (point == std::string_view::npos || text.size() > max_number_bytes) {
+        return parse_instant(text);
+    }
+    const std::size_t end = std::min(text.find_first_not_of("0123456789", point + 1), text.size());
+    if (end - point <= kept) {
+        return parse_instant(text);
+    }
+    absl::StatusOr<Wall> date =
+        parse_instant(cat(text.substr(0, point + kept), text.substr(end)));
+    if (date.ok() && text[point + kept] >= '5') {
+        *date += Nanos(1);
+    }
+    return date;
+}
+
+}  // namespace
+
 absl::StatusOr<Wall> read_instant(std::string_view text) {
     Wall moment{};
     if (const auto seconds = parse_seconds(text); seconds.ok()) {
         moment = Wall(*seconds);
-    } else if (const auto date = parse_instant(text); date.ok()) {
+    } else if (const auto date = parse_date(text); date.ok()) {
         moment = *date;
     } else {
         return wrong(text,

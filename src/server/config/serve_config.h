@@ -40,7 +40,8 @@ struct ServeConfig {
     std::string directory;  // empty: nobody has a credential
     GatewayOptions gateway;
     AdminConfig admin;
-    std::string ledger;  // file of the durable ledger; empty: there is none
+    std::string ledger;         // file of the durable ledger; empty: there is none
+    bool ledger_given = false;  // on the command line: what serve.yaml says of it does not count
     std::uint64_t counters_bytes = 256ULL << 20;
     LogTarget access_log{.kind = LogTarget::Kind::standard_output, .path = {}};
     Nanos drain = std::chrono::seconds(30);

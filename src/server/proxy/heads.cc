@@ -148,8 +148,8 @@ bool goes_to_client(const PassedHead& passed, std::size_t i) {
         (id == FieldId::trailer && passed.body != BodyOut::chunked)) {
         return false;
     }
-    const std::string_view name = head.fields.fields[i].name;
-    return !passed.engine.drops_response_field(passed.exchange, name) &&
+    const auto& [name, value] = head.fields.fields[i];
+    return !passed.engine.drops_response_field(passed.exchange, name, value) &&
            !(head.drops_named_fields && http::named_by_connection(head.fields, name));
 }
 

@@ -92,6 +92,10 @@ ReloadResult Reloader::attempt() {
     if (!config.has_value()) {
         return result;
     }
+    if (started_with_.ledger_given) {
+        config->ledger = started_with_.ledger;
+        config->ledger_given = true;
+    }
     read_last_ = *config;
     const auto rules = load_rule_files({.policy = config->policy,
                                         .directory = config->directory,
