@@ -1,9 +1,10 @@
 // The life of a request on one screen; each step has its own file.
 #include "engine/engine.h"
 
+#include <string>
 #include <utility>
 
-#include "absl/strings/match.h"
+#include "absl/strings/ascii.h"
 #include "base/assert.h"
 #include "engine/charge.h"
 #include "engine/conclude.h"
@@ -155,9 +156,10 @@ bool Engine::drops_response_field(const Exchange& exchange, std::string_view nam
                                   std::string_view value) const {
     if (shows_numbers(exchange) && equal_ignoring_case(name, "Cache-Control")) {
         // Ours says private; the upstream's own words stay where they say no less.
-        const absl::string_view said(value.data(), value.size());
-        return !absl::StrContainsIgnoreCase(said, "private") &&
-               !absl::StrContainsIgnoreCase(said, "no-store");
+        const std::string said =
+            absl::AsciiStrToLower(absl::string_view(value.data(), value.size()));
+        return said.find("private") == std::string::npos &&
+               said.find("no-store") == std::string::npos;
     }
     return (exchange.policy().cors.enabled && is_cors_field(name)) ||
            is_shown_limit_field(exchange, name) || equal_ignoring_case(name, "Ration-Request-Id");
