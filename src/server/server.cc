@@ -161,8 +161,8 @@ absl::Status ServerImpl::open_counters() {
 absl::Status ServerImpl::open_ledger() {
     ledger_ = parts_.ledger;
     if (ledger_ == nullptr && !config_.ledger.empty()) {
-        auto opened = open_sqlite_ledger(
-            {.path = config_.ledger, .sync_point = sync_point_hook.load()});
+        auto opened =
+            open_sqlite_ledger({.path = config_.ledger, .sync_point = sync_point_hook.load()});
         if (!opened.ok()) {
             return opened.status();
         }

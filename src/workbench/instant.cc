@@ -230,8 +230,7 @@ absl::StatusOr<Wall> parse_date(std::string_view text) {
     if (end - point <= kept) {
         return parse_instant(text);
     }
-    absl::StatusOr<Wall> date =
-        parse_instant(cat(text.substr(0, point + kept), text.substr(end)));
+    absl::StatusOr<Wall> date = parse_instant(cat(text.substr(0, point + kept), text.substr(end)));
     if (date.ok() && text[point + kept] >= '5') {
         *date += Nanos(1);
     }

@@ -84,7 +84,8 @@ TEST(SqliteLedger, AFileOfTheFirstSchemaIsBroughtUpToDate) {
     }
     sqlite3* database = nullptr;
     sqlite3_open(path.c_str(), &database);
-    sqlite3_exec(database, "DROP TABLE settled; DROP TABLE tokens; PRAGMA user_version=1", nullptr, nullptr, nullptr);
+    sqlite3_exec(database, "DROP TABLE settled; DROP TABLE tokens; PRAGMA user_version=1", nullptr,
+                 nullptr, nullptr);
     sqlite3_close(database);
     EXPECT_TRUE(check_sqlite_ledger(path).ok()) << check_sqlite_ledger(path);
     const auto ledger = open_sqlite_ledger({path, {}});

@@ -8,10 +8,10 @@
 #include <cstdint>
 #include <string>
 
+#include "net/addresses.h"
 #include "net/buffer.h"
 #include "net/loop.h"
 #include "net/stream.h"
-#include "net/addresses.h"
 
 namespace ration {
 
