@@ -29,7 +29,7 @@ namespace ration {
 inline constexpr std::size_t default_page = 100;  // doubts or objects in one answer
 inline constexpr std::size_t max_page = 1000;
 inline constexpr std::size_t max_stated_objects = 10'000;  // in one call
-inline constexpr std::chrono::seconds ledger_patience{2};
+inline constexpr std::chrono::seconds ledger_patience{10};
 
 struct LedgerAdminParts {
     Ledger* ledger = nullptr;  // null: there is none, and every path says so
