@@ -131,11 +131,15 @@ void Loop::wake() {
 }
 
 void Loop::post(std::function<void()> task) {
+    bool first = false;
     {
         const std::lock_guard lock(mutex_);
+        first = posted_.empty();
         posted_.push_back(std::move(task));
     }
-    wake();
+    if (first) {  // what lies there already has woken the loop, which takes all of it
+        wake();
+    }
 }
 
 void Loop::stop() {
