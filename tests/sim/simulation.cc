@@ -1,5 +1,7 @@
 #include "sim/simulation.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <chrono>
 #include <filesystem>
@@ -65,13 +67,31 @@ std::string directory_text(std::uint64_t volume) {
 }
 
 // One folder for the claim file of every life of this process; the ledger itself is on the
-// simulated disk.
+// simulated disk. In memory where the system has such a place: each start writes the claim.
+class ClaimFolder {
+public:
+    ClaimFolder() {
+        const std::filesystem::path memory = "/dev/shm";
+        const std::filesystem::path base =
+            ::access(memory.c_str(), W_OK) == 0 ? memory : std::filesystem::temp_directory_path();
+        std::string pattern = (base / "ration-sim-XXXXXX").string();
+        path_ = ::mkdtemp(pattern.data());
+    }
+    ~ClaimFolder() {
+        std::error_code ignored;
+        std::filesystem::remove_all(path_, ignored);
+    }
+    ClaimFolder(const ClaimFolder&) = delete;
+    ClaimFolder& operator=(const ClaimFolder&) = delete;
+    [[nodiscard]] std::string ledger() const { return path_ + "/ledger.db"; }
+
+private:
+    std::string path_;
+};
+
 const std::string& ledger_path() {
-    static const std::string path = [] {
-        std::string pattern =
-            (std::filesystem::temp_directory_path() / "ration-sim-XXXXXX").string();
-        return std::string(::mkdtemp(pattern.data())) + "/ledger.db";
-    }();
+    static const ClaimFolder folder;
+    static const std::string path = folder.ledger();
     return path;
 }
 
