@@ -208,13 +208,18 @@ void Gateway::ask_ledger(Call& call) {
     if (call.durable->only_settles()) {
         return send(call);
     }
+    reserve(call);
+}
+
+void Gateway::reserve(Call& call) {
+    call.stage = Stage::asking;
     call.job = std::make_shared<Job>(*this, call.id, call.durable);
     call.job->request = call.durable->reserve();
     call.job->asked = call.asked;
     call.job->hold_until = parts_.scheduler.now().mono + default_hold;
     submit(call.job);
-    for_call(call.id, default_hold + ledger_timeout, [this](Call& waiting) {
-        if (waiting.stage != Stage::asking) {
+    for_call(call.id, default_hold + ledger_timeout, [this, job = call.job](Call& waiting) {
+        if (waiting.stage != Stage::asking || waiting.job != job) {
             return;
         }
         if (waiting.job->abandon()) {
@@ -238,6 +243,8 @@ void Gateway::deliver(Job& job) {
         }
     } else if (found != calls_.end() && found->second->stage == Stage::settling) {
         release(*found->second);
+    } else if (found != calls_.end() && found->second->stage == Stage::found) {
+        answer(*found->second, engine_->answer(found->second->exchange));
     }
 }
 
@@ -253,9 +260,41 @@ void Gateway::reserved(Call& call, const LedgerReply& reply) {
     }
     engine_->judge(call.exchange, reply);
     if (call.exchange.decision.kind != Decision::Kind::admit) {
+        if (call.durable->open()) {
+            settle(call, SettleKind::not_sent, {});
+        }
         return answer(call, engine_->answer(call.exchange));
     }
-    send(call);
+    if (!call.durable->probing()) {
+        return send(call);
+    }
+    call.stage = Stage::probing;
+    for_call(call.id, Nanos(parts_.random.between(100'000, 40'000'000)), [this](Call& asking) {
+        probe_answered(
+            asking, parts_.upstream.probe(asking.asked.identity(),
+                                          asking.place && parts_.judge.is_pending(*asking.place)));
+    });
+}
+
+// Found: it is kept and replayed. Nothing there: the request begins anew. Else the doubt stays.
+void Gateway::probe_answered(Call& call, const Upstream::Done& done) {
+    if (Durable::probed(done.status) == Durable::Probe::unknown) {
+        settle(call, SettleKind::doubt, {});
+        return fail(call, BuiltIn::bad_gateway);
+    }
+    const std::optional<Settle> settle = call.durable->settle_probed(
+        call.exchange,
+        {done.status, {}, done.body, done.body.size() <= call.durable->max_answer()});
+    auto job = std::make_shared<Job>(*this, call.id, call.durable);
+    job->request = *settle;
+    job->place = call.place;
+    const bool found = settle->kind == SettleKind::written;
+    call.stage = found ? Stage::found : Stage::asking;
+    submit(std::move(job));
+    if (!found) {
+        call.place.reset();
+        reserve(call);
+    }
 }
 
 // ---- the upstream ----

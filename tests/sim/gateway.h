@@ -53,9 +53,11 @@ public:
 private:
     struct Call;
     class Job;
-    enum class Stage { asking, forwarding, settling, over };
+    enum class Stage { asking, probing, forwarding, settling, found, over };
 
     void ask_ledger(Call& call);
+    void reserve(Call& call);
+    void probe_answered(Call& call, const Upstream::Done& done);
     void reserved(Call& call, const LedgerReply& reply);
     void send(Call& call);
     void act(Call& call, const Fate& fate);

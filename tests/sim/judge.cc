@@ -87,7 +87,7 @@ void Judge::adopt(const Asked& asked, KeyLife& life, const Reserved& reserved) {
             });
         require(known, "a replay of something that never was");
     }
-    if (reserved.verdict != ReserveVerdict::started) {
+    if (reserved.verdict != ReserveVerdict::started && reserved.verdict != ReserveVerdict::probe) {
         return;
     }
     life.unsure = false;
@@ -112,7 +112,7 @@ std::optional<std::size_t> Judge::verdict(const Asked& asked, const Reserve& res
                 "a key that was never seen was known");
         require(!reserved.second_try, "a second try without a first");
     }
-    if (reserved.verdict != ReserveVerdict::started) {
+    if (reserved.verdict != ReserveVerdict::started && reserved.verdict != ReserveVerdict::probe) {
         return std::nullopt;
     }
     if (!identity.empty()) {
@@ -136,7 +136,7 @@ std::optional<std::size_t> Judge::verdict(const Asked& asked, const Reserve& res
         again.running = true;
         again.second_try = true;
         again.identity = identity;  // listed by the ledger, it is known by its attempt alone
-        again.strict = asked.strict();
+        again.strict = asked.strict() || asked.probed();
         return place->second;
     }
     const std::size_t place = add_place(asked, reserve, now);
@@ -150,7 +150,7 @@ std::size_t Judge::add_place(const Asked& asked, const Reserve& reserve, Wall no
     Place place;
     place.identity = asked.identity();
     place.started = now;
-    place.strict = asked.strict();
+    place.strict = asked.strict() || asked.probed();
     place.calendar = asked.path == "/v1/calendars";
     for (const CeilingUse& use : reserve.ceilings) {
         place.windows.push_back({std::string(use.key), use.at_most, use.window});
@@ -167,7 +167,9 @@ void Judge::ended(std::size_t index, SettleKind kind, bool in_writing) {
     const bool known = in_writing && (kind == SettleKind::written || frees);
     journal_.note(cat("place ", std::to_string(index), " ended as ",
                       std::to_string(static_cast<int>(kind)), known ? "" : ", in doubt"));
-    if (!known) {
+    if (known && kind == SettleKind::absent) {
+        place.doubted = false;
+    } else if (!known) {
         place.doubted = true;
         quota_drift_ = quota_drift_ || place.calendar;
     }
@@ -357,7 +359,9 @@ void Judge::heard(const Heard& heard, const Background& background) {
                 cat("a refusal should be ", std::to_string(status), " ", type, ", was ",
                     std::to_string(heard.status), " ", heard.body));
     };
-    require((replayed != nullptr) == (verdict == ReserveVerdict::replay), "a wrong replay mark");
+    require((replayed != nullptr) == (verdict == ReserveVerdict::replay ||
+                                      (verdict == ReserveVerdict::probe && heard.status == 201)),
+            "a wrong replay mark");
     if (!verdict) {
         if (heard.status == 429) {
             require(says(heard, "rate_limited") && retry != nullptr && remaining != nullptr &&
@@ -381,8 +385,9 @@ void Judge::heard(const Heard& heard, const Background& background) {
             return expect(409, "idempotency_in_progress", true);
         case ReserveVerdict::in_doubt:
             return expect(409, "idempotency_in_doubt", false);
-        case ReserveVerdict::probe:
-            return require(false, "a probe that no rule asks for");
+        case ReserveVerdict::probe:  // found, unless the upstream or the ledger did not answer
+            return require(heard.status == 201 || heard.status == 502 || heard.status == 503,
+                           "a probe with another end");
         case ReserveVerdict::not_kept:
             return expect(409, "idempotency_response_not_kept", false);
         case ReserveVerdict::quota_reached:

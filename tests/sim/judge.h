@@ -41,6 +41,7 @@ struct Asked {
 
     [[nodiscard]] std::string identity() const;  // empty: no key
     [[nodiscard]] bool strict() const { return path == "/v1/strict"; }
+    [[nodiscard]] bool probed() const { return path == "/v1/probed"; }
 };
 
 // What the client got.
@@ -106,6 +107,7 @@ public:
     // ---- around the upstream ----
     void sending(std::size_t place, bool will_act);
     void acted(std::size_t place);
+    [[nodiscard]] bool is_pending(std::size_t place) const { return places_[place].pending > 0; }
     [[nodiscard]] const Place* place_of(AttemptId attempt) const;
 
     // What a client heard; `verdict` is the ledger's where it was asked and answered, `wait` the

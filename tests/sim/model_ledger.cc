@@ -157,6 +157,9 @@ bool ModelLedger::answered_by_record(const IdempotencyKey& key, Wall now, Reserv
             found->second_try = true;
             reserved.attempt = found->id;
             reserved.second_try = true;
+            if (key.doubt == DoubtRule::probe) {
+                reserved.verdict = ReserveVerdict::probe;
+            }
         }
     } else if (!found->response) {
         reserved.verdict = ReserveVerdict::not_kept;
@@ -263,7 +266,7 @@ LedgerReply ModelLedger::perform(const Settle& settle, Wall now) {
         if (!attempt->identity && attempt->places.empty()) {
             erase(attempt->id);
         }
-    } else {
+    } else {  // failed, absent, or not sent at all
         if (settle.kind == SettleKind::failed && attempt->second_try) {
             write(*attempt);
         }

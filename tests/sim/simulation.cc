@@ -27,6 +27,7 @@ std::string policy_text(std::uint64_t per_day) {
 routes:
   book: POST /v1/bookings
   strict: POST /v1/strict
+  probed: POST /v1/probed
   add: POST /v1/calendars
   drop: DELETE /v1/calendars/{id}
 identify:
@@ -40,14 +41,15 @@ limits:
     headers: ratelimit_remaining_on_refusal
     refuse: rate_limited
 ceilings:
-  - {name: daily bookings, routes: [book, strict], per: [workspace, address], at_most: )",
+  - {name: daily bookings, routes: [book, strict, probed], per: [workspace, address], at_most: )",
                std::to_string(per_day), R"( per day in workspace.timezone, refuse: daily}
-  - {name: booking volume, routes: [book, strict], per: [account], at_most: account.booking_volume per billing period, refuse: volume}
+  - {name: booking volume, routes: [book, strict, probed], per: [account], at_most: account.booking_volume per billing period, refuse: volume}
 quotas:
   - {name: calendars, per: [account], at_most: account.plan.calendars, up: {add: body.id}, down: {drop: path.id}, refuse: plan_quota}
 idempotency:
   - {routes: [book], scope: [workspace], keep: 24h, max_answer: 200}
   - {routes: [strict], scope: [workspace], keep: 24h, doubt: refuse}
+  - {routes: [probed], scope: [workspace], keep: 24h, doubt: probe, probe: {path: "/v1/probed/{key}", status: 201}}
 refusals:
   rate_limited: {status: 429, headers: {Retry-After: "{retry_after}"}, body: {error: {type: rate_limited}}}
   daily: {status: 429, headers: {Retry-After: "{retry_after}"}, body: {error: {type: daily_booking_limit}}}
@@ -278,6 +280,10 @@ Asked Simulation::invent() {
         case 3:
         case 4:
             asked.path = "/v1/strict";
+            break;
+        case 5:
+        case 6:
+            asked.path = "/v1/probed";
             break;
         default:
             break;

@@ -67,6 +67,14 @@ Upstream::Done Upstream::act(const UpstreamRequest& request) {
     return {201, body};
 }
 
+Upstream::Done Upstream::probe(const std::string& key, bool still_to_come) {
+    if (still_to_come || random_.chance(15)) {
+        return {503, ""};
+    }
+    const auto known = body_of_key_.find(key);
+    return known == body_of_key_.end() ? Done{404, ""} : Done{200, known->second};
+}
+
 std::string Upstream::some_calendar() {
     if (calendars_.empty() || random_.chance(15)) {
         return "cal_0";

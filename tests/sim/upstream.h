@@ -51,6 +51,9 @@ public:
     // Acts; what it would answer.
     Done act(const UpstreamRequest& request);
 
+    // Looked up by key: 200 and what was said, 404, or 503 when it cannot tell yet.
+    [[nodiscard]] Done probe(const std::string& key, bool still_to_come);
+
     [[nodiscard]] const std::vector<Effect>& effects() const { return effects_; }
     [[nodiscard]] const std::set<std::string>& calendars() const { return calendars_; }
     [[nodiscard]] bool dedupes() const { return dedupes_; }
