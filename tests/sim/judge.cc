@@ -62,10 +62,11 @@ void Judge::judge_key(const Asked& asked, const KeyLife& life, const Reserved& r
             return require(verdict == ReserveVerdict::in_progress,
                            "a key that runs was not said to be in progress");
         case KeyLife::State::doubt:
-            return require(asked.strict()
-                               ? verdict == ReserveVerdict::in_doubt
-                               : verdict == ReserveVerdict::started && reserved.second_try,
-                           "a key in doubt was neither tried again nor refused as its route says");
+            return require(verdict == (asked.strict()   ? ReserveVerdict::in_doubt
+                                       : asked.probed() ? ReserveVerdict::probe
+                                                        : ReserveVerdict::started) &&
+                               reserved.second_try != asked.strict(),
+                           "a key in doubt was not treated as its route says");
         case KeyLife::State::done:
             if (!life.answer) {
                 return require(verdict == ReserveVerdict::not_kept,
@@ -162,8 +163,8 @@ std::size_t Judge::add_place(const Asked& asked, const Reserve& reserve, Wall no
 void Judge::ended(std::size_t index, SettleKind kind, bool in_writing) {
     Place& place = places_[index];
     place.running = false;
-    const bool frees =
-        kind == SettleKind::failed || (kind == SettleKind::not_sent && !place.second_try);
+    const bool frees = kind == SettleKind::failed || kind == SettleKind::absent ||
+                       (kind == SettleKind::not_sent && !place.second_try);
     const bool known = in_writing && (kind == SettleKind::written || frees);
     journal_.note(cat("place ", std::to_string(index), " ended as ",
                       std::to_string(static_cast<int>(kind)), known ? "" : ", in doubt"));
