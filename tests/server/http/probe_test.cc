@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <future>
+#include <mutex>
 
 #include "base/manual_clock.h"
 #include "ledger/faulty_ledger.h"
@@ -31,12 +32,11 @@ std::string buy(std::string_view fields = "") {
 
 class ProbeGateway : public ::testing::Test {
 protected:
-    // The first create breaks off; then `probe` answers probes and creates are answered 201.
+    // The first create breaks off; then probes are answered as told and creates by 201.
     ProbeGateway()
         : upstream_([this](Conn& connection, const Message& request) {
               if (request.start_line.starts_with("GET ")) {
-                  connection.send(probe);
-                  return keep;
+                  return answer_probe(connection);
               }
               if (creates++ == 0) {
                   return false;
@@ -59,27 +59,48 @@ protected:
         return client_->read();
     }
 
+    // What probes are answered from now on; one that runs keeps the answer it began with.
+    void answer_probes(std::string bytes, bool keep = true) {
+        const std::lock_guard lock(mutex_);
+        probe_answer_ = {std::move(bytes), keep};
+    }
+
     // The answer does not wait for the ledger to hear that nobody knows.
     bool in_doubt() {
         return GatewayWorld::eventually([this] { return ledger_->stats().doubtful == 1; });
     }
 
-    std::string probe = "HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n";
-    bool keep = true;
     std::atomic<int> creates{0};
     std::unique_ptr<Ledger> ledger_ = *open_sqlite_ledger({":memory:", {}});
     FaultyLedger faulty_{*ledger_};
     ManualClock clock_{WorldOptions{}.start};
     LedgerRunner runner_{faulty_, clock_};
+    struct ProbeAnswer {
+        std::string bytes;
+        bool keep;
+    };
+    std::mutex mutex_;
+    ProbeAnswer probe_answer_{"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n", true};
     ScriptedUpstream upstream_;
     std::unique_ptr<GatewayWorld> world_;
     std::unique_ptr<Conn> client_;
+
+private:
+    bool answer_probe(Conn& connection) {
+        ProbeAnswer answer;
+        {
+            const std::lock_guard lock(mutex_);
+            answer = probe_answer_;
+        }
+        connection.send(answer.bytes);
+        return answer.keep;
+    }
 };
 
 TEST_F(ProbeGateway, WhatIsFoundIsKeptAndReplayed) {
-    probe =
+    answer_probes(
         "HTTP/1.1 200 OK\r\nContent-Type: text/x\r\nSet-Cookie: a=b\r\nContent-Length: 5\r\n\r\n"
-        "found";
+        "found");
     start();
     for (int round = 0; round < 2; ++round) {
         const auto answer = ask();
@@ -136,19 +157,19 @@ TEST_F(ProbeGateway, AnythingElseLeavesTheKeyInDoubt) {
          {"HTTP/1.1 500 Oops\r\nContent-Length: 0\r\n\r\n",
           "HTTP/1.1 302 Found\r\nLocation: /elsewhere\r\nContent-Length: 0\r\n\r\n",
           "HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhal", "HTP/1.1 200 OK\r\n\r\n", ""}) {
-        probe = answer;
-        keep = false;
+        answer_probes(answer, false);
         const auto refused = ask();
         EXPECT_EQ(refused->status(), 502) << answer;
         EXPECT_TRUE(in_doubt()) << answer;
     }
     EXPECT_EQ(creates.load(), 1);
-    probe = "HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\nHTTP/1.1 200 OK\r\n\r\nto the end";
+    answer_probes("HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\nHTTP/1.1 200 OK\r\n\r\nto the end",
+                  false);
     EXPECT_EQ(ask()->body, "to the end");
 }
 
 TEST_F(ProbeGateway, WhatIsFoundAndTooLargeToKeepIsDone) {
-    probe = "HTTP/1.1 200 OK\r\nContent-Length: 2001\r\n\r\n" + std::string(2001, 'x');
+    answer_probes("HTTP/1.1 200 OK\r\nContent-Length: 2001\r\n\r\n" + std::string(2001, 'x'));
     start();
     EXPECT_EQ(ask()->status(), 409);
     EXPECT_EQ(ask()->status(), 409);
@@ -158,7 +179,7 @@ TEST_F(ProbeGateway, WhatIsFoundAndTooLargeToKeepIsDone) {
 
 TEST_F(ProbeGateway, AProbeHasTheUpstreamsTime) {
     start();
-    probe.clear();
+    answer_probes("");
     client_->send(buy());
     ASSERT_TRUE(world_->advance_until([&] { return world_->recorder.count() == 2; }));
     EXPECT_EQ(client_->read()->status(), 504);
@@ -166,7 +187,7 @@ TEST_F(ProbeGateway, AProbeHasTheUpstreamsTime) {
 }
 
 TEST_F(ProbeGateway, WhatIsFoundIsAnsweredAlsoWhenItCannotBeWrittenDown) {
-    probe = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nfound";
+    answer_probes("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nfound");
     start();
     faulty_.fail(LedgerOperation::settle, 1);
     EXPECT_EQ(ask()->body, "found");
