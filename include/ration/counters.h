@@ -65,6 +65,9 @@ struct Outcome {
     absl::StatusCode status = absl::StatusCode::kOk;
     bool admitted = false;
     std::uint8_t count = 0;  // levels in use, in the order of the charges
+    // The time that decided: the call's own, or what a shared store read from its clock (both
+    // readings are then Unix time). It is what `Charge::taken` means.
+    Now at{};
     std::array<Level, max_charges> levels;
 };
 

@@ -36,6 +36,7 @@ bool raises(ChargeOp op) {
 void TransactionRun::execute(Outcome& outcome) {
     outcome.count = 0;
     outcome.admitted = false;
+    outcome.at = now_;
     if (!valid()) {
         outcome.status = absl::StatusCode::kInvalidArgument;
         return;

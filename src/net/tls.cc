@@ -43,6 +43,20 @@ void set_common(SSL_CTX* context) {
                                   SSL_MODE_RELEASE_BUFFERS);
 }
 
+absl::Status use_certificate(SSL_CTX* context, const std::string& certificate_file,
+                             const std::string& key_file) {
+    if (SSL_CTX_use_certificate_chain_file(context, certificate_file.c_str()) != 1) {
+        return failure(absl::StrCat("certificate \"", certificate_file, "\""));
+    }
+    if (SSL_CTX_use_PrivateKey_file(context, key_file.c_str(), SSL_FILETYPE_PEM) != 1) {
+        return failure(absl::StrCat("key \"", key_file, "\""));
+    }
+    if (SSL_CTX_check_private_key(context) != 1) {
+        return failure(absl::StrCat("key \"", key_file, "\" does not fit the certificate"));
+    }
+    return absl::OkStatus();
+}
+
 }  // namespace
 
 void TlsContext::FreeContext::operator()(ssl_ctx_st* context) const {
@@ -59,39 +73,43 @@ absl::StatusOr<TlsContext> TlsContext::server(const std::string& certificate_fil
     }
     set_common(context);
     SSL_CTX_set_options(context, SSL_OP_CIPHER_SERVER_PREFERENCE);
-    if (SSL_CTX_use_certificate_chain_file(context, certificate_file.c_str()) != 1) {
-        return failure(absl::StrCat("certificate \"", certificate_file, "\""));
-    }
-    if (SSL_CTX_use_PrivateKey_file(context, key_file.c_str(), SSL_FILETYPE_PEM) != 1) {
-        return failure(absl::StrCat("key \"", key_file, "\""));
-    }
-    if (SSL_CTX_check_private_key(context) != 1) {
-        return failure(absl::StrCat("key \"", key_file, "\" does not fit the certificate"));
+    if (auto status = use_certificate(context, certificate_file, key_file); !status.ok()) {
+        return status;
     }
     SSL_CTX_set_alpn_select_cb(context, select_alpn, nullptr);
     return made;
 }
 
 absl::StatusOr<TlsContext> TlsContext::client(const std::string& ca_file, bool verify) {
+    const TlsClientOptions options{.ca_file = ca_file, .verify = verify};
+    return client(options);
+}
+
+absl::StatusOr<TlsContext> TlsContext::client(const TlsClientOptions& options) {
     TlsContext made;
-    made.verify_ = verify;
+    made.verify_ = options.verify;
     made.context_.reset(SSL_CTX_new(TLS_client_method()));
     SSL_CTX* context = made.context_.get();
     if (context == nullptr) {
         return failure("context");
     }
     set_common(context);
-    SSL_CTX_set_alpn_protos(context, alpn_http11, alpn_length);
-    if (!verify) {
-        SSL_CTX_set_verify(context, SSL_VERIFY_NONE, nullptr);
-        return made;
+    if (options.http) {
+        SSL_CTX_set_alpn_protos(context, alpn_http11, alpn_length);
     }
-    SSL_CTX_set_verify(context, SSL_VERIFY_PEER, nullptr);
-    const int loaded = ca_file.empty()
-                           ? SSL_CTX_set_default_verify_paths(context)
-                           : SSL_CTX_load_verify_locations(context, ca_file.c_str(), nullptr);
+    if (!options.certificate_file.empty()) {
+        if (auto status = use_certificate(context, options.certificate_file, options.key_file);
+            !status.ok()) {
+            return status;
+        }
+    }
+    SSL_CTX_set_verify(context, options.verify ? SSL_VERIFY_PEER : SSL_VERIFY_NONE, nullptr);
+    const int loaded = !options.verify           ? 1
+                       : options.ca_file.empty() ? SSL_CTX_set_default_verify_paths(context)
+                                                 : SSL_CTX_load_verify_locations(
+                                                       context, options.ca_file.c_str(), nullptr);
     if (loaded != 1) {
-        return failure(absl::StrCat("certificate authorities \"", ca_file, "\""));
+        return failure(absl::StrCat("certificate authorities \"", options.ca_file, "\""));
     }
     return made;
 }

@@ -1,4 +1,4 @@
-// TLS settings shared by many connections: version 1.2 at least, ALPN http/1.1.
+// TLS settings shared by many connections: version 1.2 at least, for HTTP with ALPN http/1.1.
 //
 // Thread rule: const after making, sessions may be made from any thread. Errors name the file or
 // the setting OpenSSL refused.
@@ -14,6 +14,14 @@ struct ssl_ctx_st;
 
 namespace ration::net {
 
+struct TlsClientOptions {
+    std::string ca_file = {};           // empty: the system's roots
+    bool verify = true;                 // off: any certificate goes
+    std::string certificate_file = {};  // this side's own, PEM chain; empty: none
+    std::string key_file = {};
+    bool http = true;  // ALPN http/1.1
+};
+
 class TlsContext {
 public:
     // For listeners: PEM chain and key.
@@ -21,6 +29,7 @@ public:
                                                            const std::string& key_file);
     // For upstreams. Empty `ca_file`: the system's roots. `verify` off: any certificate goes.
     [[nodiscard]] static absl::StatusOr<TlsContext> client(const std::string& ca_file, bool verify);
+    [[nodiscard]] static absl::StatusOr<TlsContext> client(const TlsClientOptions& options);
 
     [[nodiscard]] SslPtr accept_session() const;
     // Sends `host` as SNI (unless it is an address) and, when verifying, checks the certificate for

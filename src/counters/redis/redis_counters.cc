@@ -1,0 +1,121 @@
+#include "counters/redis/redis_counters.h"
+
+#include <pthread.h>
+#include <signal.h>
+
+#include <algorithm>
+#include <condition_variable>
+#include <mutex>
+#include <optional>
+#include <system_error>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+
+namespace ration {
+namespace {
+
+// Signals are other threads' matter, and a broken pipe is nobody's.
+void block_signals() {
+    sigset_t all;
+    sigfillset(&all);
+    for (const int fatal : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGTRAP, SIGPROF}) {
+        sigdelset(&all, fatal);
+    }
+    pthread_sigmask(SIG_BLOCK, &all, nullptr);
+}
+
+// What a blocked caller waits for.
+class Gate final : public CounterWaiter {
+public:
+    void open() {
+        // Told under the lock: the waiting side may end this object as soon as it is free.
+        const std::lock_guard lock(mutex_);
+        open_ = true;
+        opened_.notify_one();
+    }
+    void wait() {
+        std::unique_lock lock(mutex_);
+        opened_.wait(lock, [this] { return open_; });
+    }
+    void counters_answered() override { open(); }
+
+private:
+    std::mutex mutex_;
+    std::condition_variable opened_;
+    bool open_ = false;
+};
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<RedisCounters>> RedisCounters::open(
+    std::shared_ptr<RedisStore> store) {
+    std::unique_ptr<RedisCounters> counters(new RedisCounters(std::move(store)));
+    if (absl::Status status = counters->loop_.open(); !status.ok()) {
+        return status;
+    }
+    if (absl::Status status = counters->link_.open(); !status.ok()) {
+        return status;
+    }
+    try {
+        counters->thread_ = std::thread([loop = &counters->loop_] {
+            block_signals();
+            loop->run();
+        });
+    } catch (const std::system_error& error) {
+        return absl::ResourceExhaustedError(absl::StrCat("cannot start a thread: ", error.what()));
+    }
+    return counters;
+}
+
+RedisCounters::~RedisCounters() {
+    if (thread_.joinable()) {
+        loop_.stop();
+        thread_.join();
+    }
+}
+
+void RedisCounters::apply(std::span<const Transaction> transactions, Now now,
+                          std::span<Outcome> outcomes) {
+    const std::size_t most = store_->options().max_waiting;
+    while (!transactions.empty()) {
+        const std::size_t count = std::min(transactions.size(), most);
+        Gate gate;
+        loop_.post([&, part = transactions.first(count), into = outcomes.first(count)] {
+            if (!link_.ask(part, now, into, gate)) {
+                gate.open();
+            }
+        });
+        gate.wait();
+        transactions = transactions.subspan(count);
+        outcomes = outcomes.subspan(count);
+    }
+}
+
+CounterStats RedisCounters::stats() const {
+    CounterStats stats;
+    Gate gate;
+    loop_.post([&] {
+        link_.count_keys([&](std::optional<std::uint64_t> keys) {
+            stats.keys = keys.value_or(0);
+            gate.open();
+        });
+    });
+    gate.wait();
+    return stats;
+}
+
+absl::StatusOr<std::unique_ptr<Counters>> open_redis_counters(const RedisOptions& options) {
+    absl::StatusOr<std::shared_ptr<RedisStore>> store = RedisStore::open(options);
+    if (!store.ok()) {
+        return store.status();
+    }
+    absl::StatusOr<std::unique_ptr<RedisCounters>> counters =
+        RedisCounters::open(*std::move(store));
+    if (!counters.ok()) {
+        return counters.status();
+    }
+    return std::unique_ptr<Counters>(*std::move(counters));
+}
+
+}  // namespace ration

@@ -1,0 +1,41 @@
+// The Redis counters' class, for those who need more of it than the interface: the server, tests.
+#pragma once
+
+#include <memory>
+#include <thread>
+
+#include "counters/redis/link.h"
+#include "counters/redis/store.h"
+#include "net/loop.h"
+#include "ration/redis_counters.h"
+
+namespace ration {
+
+// Blocking: each call waits for its answers, which a thread of its own brings.
+class RedisCounters final : public Counters {
+public:
+    [[nodiscard]] static absl::StatusOr<std::unique_ptr<RedisCounters>> open(
+        std::shared_ptr<RedisStore> store);
+    ~RedisCounters() override;
+
+    void apply(std::span<const Transaction> transactions, Now now,
+               std::span<Outcome> outcomes) override;
+    // Keys end by themselves.
+    void sweep(Now /*now*/, std::size_t /*budget*/) override {}
+    // `keys`: those of the whole database, asked for now; 0 when there is no answer.
+    [[nodiscard]] CounterStats stats() const override;
+
+    [[nodiscard]] RedisStore& store() { return *store_; }
+
+private:
+    explicit RedisCounters(std::shared_ptr<RedisStore> store)
+        : store_(std::move(store)), loop_(clock_), link_(loop_, store_) {}
+
+    std::shared_ptr<RedisStore> store_;
+    SystemClock clock_;
+    mutable net::Loop loop_;
+    mutable RedisLink link_;  // the thread's
+    std::thread thread_;
+};
+
+}  // namespace ration

@@ -1,0 +1,12 @@
+# script.cc from the three parts of the script, and the name Redis will know it by.
+set(parts BEGIN script.lua MORE script_more.lua RUN script_run.lua)
+set(whole "")
+while(parts)
+    list(POP_FRONT parts name file)
+    file(READ ${CMAKE_CURRENT_LIST_DIR}/${file} text)
+    set(RATION_SCRIPT_${name} "${text}")
+    string(APPEND whole "${text}")
+    set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${CMAKE_CURRENT_LIST_DIR}/${file})
+endwhile()
+string(SHA1 RATION_SCRIPT_SHA "${whole}")
+configure_file(${CMAKE_CURRENT_LIST_DIR}/script.cc.in ${CMAKE_CURRENT_BINARY_DIR}/redis/script.cc @ONLY)

@@ -1,0 +1,195 @@
+#include "counters/redis/server.h"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <thread>
+
+#include "wire/resp.h"
+
+namespace ration {
+namespace {
+
+int connect_to(const std::string& path) {
+    const int fd = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    sockaddr_un address{};
+    address.sun_family = AF_UNIX;
+    std::strncpy(address.sun_path, path.c_str(), sizeof address.sun_path - 1);
+    if (::connect(fd, reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) {
+        ::close(fd);
+        return -1;
+    }
+    return fd;
+}
+
+std::string text_of(const RespReply& reply) {
+    std::string text;
+    for (const RespValue& value : reply.values) {
+        text += text.empty() ? "" : "\n";
+        switch (value.kind) {
+            case RespValue::Kind::error:
+                text += "-";
+                [[fallthrough]];
+            case RespValue::Kind::status:
+            case RespValue::Kind::bulk:
+                text += value.text;
+                break;
+            case RespValue::Kind::integer:
+                text += std::to_string(value.integer);
+                break;
+            case RespValue::Kind::null:
+                text += "(nil)";
+                break;
+        }
+    }
+    return text;
+}
+
+bool is_program(const std::string& path) {
+    return ::access(path.c_str(), X_OK) == 0;
+}
+
+}  // namespace
+
+std::uint16_t free_port() {
+    const int fd = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    socklen_t size = sizeof address;
+    EXPECT_EQ(::bind(fd, reinterpret_cast<const sockaddr*>(&address), size), 0);
+    EXPECT_EQ(::getsockname(fd, reinterpret_cast<sockaddr*>(&address), &size), 0);
+    ::close(fd);
+    return ntohs(address.sin_port);
+}
+
+std::vector<std::string> redis_programs() {
+    std::vector<std::string> programs{"redis-server"};
+    for (const std::string& place :
+         {std::string("/usr/bin/valkey-server"),
+          std::string(RATION_SOURCE_DIR) + "/build/valkey/usr/bin/valkey-server"}) {
+        if (is_program(place)) {
+            programs.push_back(place);
+            break;
+        }
+    }
+    return programs;
+}
+
+RedisServer::RedisServer(const RedisServerOptions& options) : options_(options) {
+    std::string folder = std::filesystem::temp_directory_path() / "ration-redis-XXXXXX";
+    EXPECT_NE(::mkdtemp(folder.data()), nullptr);
+    folder_ = folder;
+    port_ = options.tcp ? free_port() : std::uint16_t{0};
+    start();
+}
+
+RedisServer::~RedisServer() {
+    kill();
+    std::error_code ignored;
+    std::filesystem::remove_all(folder_, ignored);
+}
+
+void RedisServer::start() {
+    std::vector<std::string> words{options_.program,
+                                   "--port",
+                                   std::to_string(port_),
+                                   "--bind",
+                                   "127.0.0.1",
+                                   "--unixsocket",
+                                   socket(),
+                                   "--dir",
+                                   folder_,
+                                   "--save",
+                                   "",
+                                   "--appendonly",
+                                   "no",
+                                   "--loglevel",
+                                   "warning"};
+    words.insert(words.end(), options_.arguments.begin(), options_.arguments.end());
+    std::vector<char*> arguments;
+    for (std::string& word : words) {
+        arguments.push_back(word.data());
+    }
+    arguments.push_back(nullptr);
+    ::unlink(socket().c_str());
+    process_ = ::fork();
+    if (process_ == 0) {
+        ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+        const int log = ::open((folder_ + "/log").c_str(), O_CREAT | O_WRONLY | O_APPEND, 0600);
+        ::dup2(log, 1);
+        ::dup2(log, 2);
+        ::execvp(arguments[0], arguments.data());
+        ::_exit(127);
+    }
+    const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+    while (std::chrono::steady_clock::now() < until) {
+        const int fd = connect_to(socket());
+        if (fd >= 0) {
+            ::close(fd);
+            return;
+        }
+        std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    }
+    ADD_FAILURE() << options_.program << " does not answer; its log is in " << folder_;
+}
+
+void RedisServer::kill() {
+    if (process_ > 0) {
+        ::kill(process_, SIGKILL);
+        ::waitpid(process_, nullptr, 0);
+        process_ = -1;
+    }
+}
+
+void RedisServer::pause() {
+    ::kill(process_, SIGSTOP);
+}
+
+void RedisServer::go_on() {
+    ::kill(process_, SIGCONT);
+}
+
+RedisOptions RedisServer::options() const {
+    RedisOptions options;
+    options.host = "unix:" + socket();
+    options.deadline = max_redis_deadline;
+    return options;
+}
+
+std::string RedisServer::command(const std::vector<std::string>& words) {
+    const int fd = connect_to(socket());
+    std::string out;
+    append_resp_count(out, words.size());
+    for (const std::string& word : words) {
+        append_resp_word(out, word);
+    }
+    EXPECT_EQ(::write(fd, out.data(), out.size()), static_cast<ssize_t>(out.size()));
+    std::string in;
+    RespReply reply;
+    std::size_t used = 0;
+    while (parse_resp(in, reply, used) == RespRead::more) {
+        char bytes[4096];
+        const ssize_t got = ::read(fd, bytes, sizeof bytes);
+        if (got <= 0) {
+            break;
+        }
+        in.append(bytes, static_cast<std::size_t>(got));
+    }
+    ::close(fd);
+    return text_of(reply);
+}
+
+}  // namespace ration
