@@ -1,0 +1,279 @@
+// Whatever happens to the server or on the way to it: every call ends, with its own answer or with
+// none, and when the trouble is over answers come again by themselves.
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <chrono>
+#include <functional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "counters/redis/proxy.h"
+#include "counters/redis/redis_counters.h"
+#include "counters/redis/server.h"
+
+namespace ration {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+LimitRef bucket(std::uint64_t capacity) {
+    return *LimitRef::of(token_bucket(capacity, std::chrono::hours(1)));
+}
+
+class RedisChaos : public testing::Test {
+protected:
+    RedisChaos() : proxy(server.socket()) {
+        RedisOptions options;
+        options.host = "127.0.0.1";
+        options.port = proxy.port();
+        // What a slow machine under a sanitizer still meets, and short enough to wait for.
+        options.deadline = milliseconds(300);
+        counters = *RedisCounters::open(*RedisStore::open(options));
+        EXPECT_TRUE(recovers());
+    }
+
+    Outcome take(std::string_view key = "r/k", LimitRef limit = bucket(1000),
+                 std::uint32_t cost = 1, std::uint64_t lease = 0) {
+        const Charge charge{.key = key, .rule_bytes = 2, .cost = cost, .limit = limit};
+        return counters->apply_one({.charges = {&charge, 1}, .lease = lease}, clock.now());
+    }
+    bool answers() { return take("r/any").status == absl::StatusCode::kOk; }
+    bool wait_for(const std::function<bool()>& done) {
+        for (int i = 0; i < 2000; ++i) {
+            if (done()) {
+                return true;
+            }
+            std::this_thread::sleep_for(milliseconds(10));
+        }
+        return false;
+    }
+    bool recovers() {
+        return wait_for([this] { return answers(); });
+    }
+    bool fails() {
+        return wait_for([this] { return !answers(); });
+    }
+    RedisStats stats() { return counters->store().monitor().stats(); }
+    std::uint64_t failed(RedisFailure why) { return stats().failed[static_cast<std::size_t>(why)]; }
+
+    SystemClock clock;
+    RedisServer server;
+    RedisProxy proxy;
+    std::unique_ptr<RedisCounters> counters;
+};
+
+TEST_F(RedisChaos, AKilledServerIsNoAnswerAndAStartedOneIsAnswersAgain) {
+    EXPECT_EQ(take().levels[0].used, 1U);
+    server.kill();
+    EXPECT_TRUE(fails());
+    EXPECT_EQ(take().status, absl::StatusCode::kUnavailable);
+    EXPECT_EQ(stats().ready, 0U);
+    EXPECT_NE(stats().trouble.find("127.0.0.1"), std::string::npos) << stats().trouble;
+    server.start();
+    EXPECT_TRUE(recovers());
+    EXPECT_EQ(stats().ready, 1U);
+    EXPECT_EQ(take().levels[0].used, 1U) << "what it kept in memory is gone";
+}
+
+TEST_F(RedisChaos, AFlushedScriptIsLoadedAgain) {
+    const std::uint64_t before = stats().connects;
+    for (int i = 1; i <= 5; ++i) {
+        server.command({"SCRIPT", "FLUSH"});
+        server.command({"FLUSHALL"});
+        const Outcome outcome = take();
+        EXPECT_EQ(outcome.status, absl::StatusCode::kOk);
+        EXPECT_EQ(outcome.levels[0].used, 1U);
+    }
+    EXPECT_EQ(stats().script_loads, 5U);
+    EXPECT_EQ(stats().connects, before) << "that is no reason to leave";
+}
+
+TEST_F(RedisChaos, APausedServerIsAFailedOneAndDoesNothingLate) {
+    EXPECT_EQ(take("r/paused").levels[0].used, 1U);
+    server.pause();
+    EXPECT_EQ(take("r/paused").status, absl::StatusCode::kUnavailable);
+    EXPECT_EQ(failed(RedisFailure::deadline), 1U);
+    EXPECT_EQ(take("r/paused").status, absl::StatusCode::kUnavailable);
+    server.go_on();
+    EXPECT_TRUE(recovers());
+    EXPECT_EQ(take("r/paused").levels[0].used, 2U)
+        << "the server met the call when its time was over, and left it";
+}
+
+TEST_F(RedisChaos, AnAnswerCutOffInTheMiddleIsNone) {
+    for (const int bytes : {0, 1, 5, 12, 30}) {
+        EXPECT_TRUE(recovers());
+        proxy.cut_next_answer_after(bytes);
+        EXPECT_EQ(take().status, absl::StatusCode::kUnavailable) << bytes;
+    }
+    EXPECT_TRUE(recovers());
+    EXPECT_GE(failed(RedisFailure::broken), 5U);
+}
+
+TEST_F(RedisChaos, ASlowAnswerIsNoneAndReachesNobody) {
+    proxy.delay(600);
+    EXPECT_EQ(take("r/slow", bucket(111)).status, absl::StatusCode::kUnavailable);
+    proxy.pass();
+    EXPECT_TRUE(recovers());
+    EXPECT_EQ(take("r/other", bucket(222)).levels[0].limit, 222U);
+}
+
+TEST_F(RedisChaos, ASwallowedCommandEndsAtTheDeadline) {
+    proxy.swallow();
+    EXPECT_EQ(take().status, absl::StatusCode::kUnavailable);
+    EXPECT_EQ(failed(RedisFailure::deadline), 1U);
+    proxy.pass();
+    EXPECT_TRUE(recovers());
+}
+
+TEST_F(RedisChaos, ErrorAnswersAreNone) {
+    const std::vector<std::string> errors{
+        "-OOM command not allowed when used memory > 'maxmemory'.",
+        "-READONLY You can't write against a read only replica.",
+        "-LOADING Redis is loading the dataset in memory",
+        "-BUSY Redis is busy running a script. You can only call SCRIPT KILL or SHUTDOWN NOSAVE.",
+        "-MASTERDOWN Link with MASTER is down and replica-serve-stale-data is set to 'no'.",
+        "-NOPERM this user has no permissions to run the 'evalsha' command",
+        "-ERR anything else",
+        "-NOSCRIPT No matching script. Please use EVAL."};
+    for (const std::string& error : errors) {
+        EXPECT_TRUE(recovers());
+        proxy.answer_scripts(error);
+        EXPECT_EQ(take().status, absl::StatusCode::kUnavailable) << error;
+        EXPECT_NE(stats().trouble.find(error.substr(1, 4)), std::string::npos) << stats().trouble;
+        proxy.answer_scripts("");
+    }
+    EXPECT_TRUE(recovers());
+    EXPECT_GE(failed(RedisFailure::error), errors.size());
+}
+
+TEST_F(RedisChaos, NonsenseIsNone) {
+    for (const char* nonsense :
+         {"+OK", ":7", "*0", "*2\r\n:1\r\n:2", "*2\r\n$1\r\nx\r\n:5", "$-1",
+          "HTTP/1.1 400 Bad Request", "*8\r\n:1\r\n:2\r\n:9\r\n:10\r\n:1\r\n:0\r\n:0\r\n:0",
+          "*8\r\n:1\r\n:2\r\n:0\r\n:-10\r\n:1\r\n:0\r\n:0\r\n:0", "*1\r\n*1\r\n:1"}) {
+        EXPECT_TRUE(recovers());
+        proxy.answer_scripts(nonsense);
+        EXPECT_EQ(take().status, absl::StatusCode::kUnavailable) << nonsense;
+        proxy.answer_scripts("");
+    }
+    EXPECT_TRUE(recovers());
+}
+
+TEST_F(RedisChaos, WrongTypesUnderOurKeysConcernNobodyElse) {
+    const Limit kinds[] = {token_bucket(10, seconds(60)), fixed_window(10, seconds(60)),
+                           sliding_window(10, seconds(60)), sliding_counter(10, seconds(60)),
+                           concurrency(10)};
+    const std::vector<std::vector<std::string>> wrong{{"LPUSH", "", "x"},
+                                                      {"HSET", "", "a", "b"},
+                                                      {"SADD", "", "x"},
+                                                      {"ZADD", "", "1", "x"},
+                                                      {"SET", "", "hello"},
+                                                      {"SET", "", std::string(41, '\xff')},
+                                                      {"SET", "", std::string(70, '\x7f')}};
+    const RedisCodec codec{RedisOptions{}};
+    for (const Limit& kind : kinds) {
+        for (std::vector<std::string> command : wrong) {
+            SCOPED_TRACE(to_string(kind) + " over " + command[0] + " " + command.back());
+            server.command({"FLUSHALL"});
+            command[1] = codec.redis_key("r/k", 2);
+            server.command(command);
+            const LimitRef limit = *LimitRef::of(kind);
+            EXPECT_EQ(take("r/k", limit, 1, 5).status, absl::StatusCode::kUnavailable);
+            EXPECT_EQ(take("r/other", limit, 1, 5).status, absl::StatusCode::kOk);
+        }
+    }
+    EXPECT_EQ(stats().connects, 1U) << "no connection was lost over it";
+}
+
+TEST_F(RedisChaos, WhileItRefusesConnectionsCallsFailWithoutWaiting) {
+    proxy.refuse();
+    EXPECT_TRUE(fails());
+    const std::uint64_t before = failed(RedisFailure::down);
+    for (int i = 0; i < 100; ++i) {
+        EXPECT_EQ(take().status, absl::StatusCode::kUnavailable);
+    }
+    EXPECT_GT(failed(RedisFailure::down), before) << "most were not even sent";
+    proxy.pass();
+    EXPECT_TRUE(recovers());
+}
+
+TEST_F(RedisChaos, ASlotWhoseTakingGotNoAnswerIsFreedWhenTheServerIsBack) {
+    const LimitRef two = *LimitRef::of(concurrency(2));
+    EXPECT_EQ(take("r/slots", two, 1, 41).levels[0].used, 1U);
+    proxy.cut_next_answer_after(3);  // done by the server, but nobody knows
+    EXPECT_EQ(take("r/slots", two, 1, 42).status, absl::StatusCode::kUnavailable);
+    EXPECT_TRUE(recovers());
+    EXPECT_TRUE(wait_for([&] {
+        const Charge look{.key = "r/slots", .rule_bytes = 2, .op = ChargeOp::observe, .limit = two};
+        const Outcome outcome = counters->apply_one({.charges = {&look, 1}}, clock.now());
+        return outcome.status == absl::StatusCode::kOk && outcome.levels[0].used == 1;
+    }));
+}
+
+TEST_F(RedisChaos, ASlotGivenBackWhileTheServerIsAwayIsFreedLater) {
+    const LimitRef two = *LimitRef::of(concurrency(2));
+    EXPECT_EQ(take("r/slots", two, 1, 41).levels[0].used, 1U);
+    proxy.refuse();
+    EXPECT_TRUE(fails());
+    const Charge give{.key = "r/slots", .rule_bytes = 2, .op = ChargeOp::give_back, .limit = two};
+    EXPECT_EQ(counters->apply_one({.charges = {&give, 1}, .lease = 41}, clock.now()).status,
+              absl::StatusCode::kUnavailable);
+    proxy.pass();
+    EXPECT_TRUE(recovers());
+    EXPECT_TRUE(wait_for([&] { return take("r/slots", two, 2, 43).admitted; }));
+}
+
+// Every caller asks with a capacity of its own and must never see another's.
+TEST_F(RedisChaos, NoAnswerReachesTheWrongCallWhateverHappens) {
+    constexpr int callers = 8;
+    std::atomic<bool> stop{false};
+    std::atomic<int> wrong{0};
+    std::atomic<int> right{0};
+    std::vector<std::jthread> threads;
+    for (int caller = 0; caller < callers; ++caller) {
+        threads.emplace_back([&, caller] {
+            const std::string keys[] = {"a/" + std::to_string(caller),
+                                        "b/" + std::to_string(caller)};
+            for (std::uint64_t i = 0; !stop; ++i) {
+                const std::uint64_t own = 1000 + static_cast<std::uint64_t>(caller) * 100 + i % 100;
+                const Charge charges[] = {
+                    {.key = keys[0], .rule_bytes = 2, .limit = bucket(own)},
+                    {.key = keys[1], .rule_bytes = 2, .limit = bucket(own + 7)}};
+                const Outcome outcome = counters->apply_one({.charges = charges}, clock.now());
+                if (outcome.status == absl::StatusCode::kOk) {
+                    const bool mine = outcome.levels[0].limit == own &&
+                                      outcome.levels[1].limit == own + 7 && outcome.count == 2;
+                    ++(mine ? right : wrong);
+                }
+            }
+        });
+    }
+    for (int round = 0; round < 12; ++round) {
+        proxy.cut_next_answer_after(round * 7);
+        std::this_thread::sleep_for(milliseconds(20));
+        proxy.delay(round % 3 == 0 ? 400 : 0);
+        std::this_thread::sleep_for(milliseconds(30));
+        proxy.pass();
+        if (round % 4 == 0) {
+            server.command({"SCRIPT", "FLUSH"});
+        } else if (round % 4 == 1) {
+            server.pause();
+            std::this_thread::sleep_for(milliseconds(350));
+            server.go_on();
+        }
+        EXPECT_TRUE(recovers());
+        const int before = right;
+        EXPECT_TRUE(wait_for([&] { return right > before; }));
+    }
+    stop = true;
+    threads.clear();
+    EXPECT_EQ(wrong, 0);
+    EXPECT_TRUE(wait_for([&] { return stats().waiting == 0; }));
+}
+
+}  // namespace
+}  // namespace ration
