@@ -346,9 +346,9 @@ local function more()
         end
     end
 
-    -- Whole seconds; the use ends inside the last one.
+    -- As in script_run.lua.
     function rare.seconds(us)
-        return string.format('%d', min(floor(us / 1000000) + 1, 10000000000))
+        return string.format('%d', min(floor(us / 1000000 + 1.05), 10000000000))
     end
 
     local function log_head(s)

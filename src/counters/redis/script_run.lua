@@ -155,8 +155,9 @@ for i = 1, count do
         else
             local value = pack('<Bddddd', s.kind, s.a, s.b, s.c, s.t, s.u)
             if explicit == 1 then
-                -- Whole seconds; the use ends inside the last one.
-                local seconds = math.min(math.floor(s.ends_in / 1000000) + 1, 10000000000)
+                -- Whole seconds, for Redis ends those at less cost. Its clock for that stands still
+                -- while it works, so it gets some milliseconds more.
+                local seconds = math.min(math.floor(s.ends_in / 1000000 + 1.05), 10000000000)
                 call('SET', s.key, value, 'EX', string.format('%d', seconds))
             else
                 call('SET', s.key, value)
