@@ -7,9 +7,9 @@ packages_build="g++ cmake ninja-build ccache pkg-config python3 ca-certificates 
     libcli11-dev nlohmann-json3-dev libsimdjson-dev libsqlite3-dev libxxhash-dev prometheus-cpp-dev
     libcurl4-openssl-dev"
 packages_run="curl"
-packages_test="curl openssl libgtest-dev libgmock-dev librapidcheck-dev
+packages_test="curl openssl redis-server libgtest-dev libgmock-dev librapidcheck-dev
     clang-16 clang-tidy-16 clang-format-16 libclang-rt-16-dev chromium chromium-driver"
-packages_bench="curl libbenchmark-dev wrk nginx haproxy"
+packages_bench="curl libbenchmark-dev wrk nginx haproxy redis-server"
 
 install_packages() {
     local set variable missing=() package

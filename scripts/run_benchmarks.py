@@ -127,7 +127,24 @@ def ledger_rows():
               "the same policy without ledger rules", measured["NoLedgerRule"]["ns"])
 
 
-PARTS = {"bucket": bucket_rows, "decision": decision_rows, "ledger": ledger_rows, "gateway": gateway_rows}
+def redis_rows():
+    """benchmarks/redis/compare.py prints one JSON object of rates."""
+    done = subprocess.run([sys.executable, ROOT / "benchmarks/redis/compare.py",
+                           str(BUILD / "benchmarks/redis_bench")], check=True, stdout=subprocess.PIPE, text=True)
+    measured = json.loads(done.stdout.splitlines()[-1])
+    for depth in ("16", "128"):
+        at = measured[depth]
+        yield Row(f"decision on Redis counters, two limits, {depth} in flight", 1e6 / at["ours"], "us",
+                  1e6 / at["bare"] / 0.9, "redis-benchmark of the same script", 1e6 / at["bare"],
+                  f"{at['ours']:.0f} and {at['bare']:.0f} a second; our CPU {at['cpu_us']:.1f} us")
+    threads = measured["threads"]
+    yield Row("the same by two threads", 1e6 / threads["rate"], "us",
+              detail=f"{threads['rate']:.0f} a second; Redis has its core {threads['redis_cpu']:.0%} of the time")
+    yield Row("the same on memory counters", 1e6 / measured["memory"]["rate"], "us")
+
+
+PARTS = {"bucket": bucket_rows, "decision": decision_rows, "ledger": ledger_rows, "gateway": gateway_rows,
+         "redis": redis_rows}
 
 
 def machine():

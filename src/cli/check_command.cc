@@ -9,6 +9,8 @@
 #include "cli/print_problems.h"
 #include "policy/check.h"
 #include "policy/yaml_source.h"
+#include "server/config/serve_config.h"
+#include "server/reload/rules.h"
 #include "workbench/rules_loader.h"
 
 namespace ration {
@@ -26,6 +28,28 @@ bool is_directory_file(const YamlNode& root) {
            (root.find("entities") != nullptr || root.find("credentials") != nullptr);
 }
 
+// A serve.yaml names its upstream; a policy has none.
+bool is_serve_file(const YamlNode& root) {
+    return root.find("upstream") != nullptr;
+}
+
+// The settings, and the policy and directory they name, as `ration serve` would take them.
+void check_serve_file(const std::string& path, Problems& problems) {
+    const auto config = ServeConfig::load(path, process_environment, problems);
+    if (!config) {
+        return;
+    }
+    const auto rules = load_rule_files({.policy = config->policy,
+                                        .directory = config->directory,
+                                        .ledger = !config->ledger.empty(),
+                                        .redis = config->redis.has_value()},
+                                       process_environment, problems);
+    if (rules) {
+        check(*rules->policy, config->directory.empty() ? nullptr : rules->directory.get(),
+              problems);
+    }
+}
+
 // The directory the policies are looked at with: the one asked for, else one among the files.
 std::shared_ptr<const Directory> check_directories(const CheckArguments& arguments,
                                                    std::vector<std::string>& policies,
@@ -41,6 +65,10 @@ std::shared_ptr<const Directory> check_directories(const CheckArguments& argumen
         }
         const auto document = YamlDocument::parse(path, text, problems);
         if (document == nullptr) {
+            continue;
+        }
+        if (is_serve_file(document->root())) {
+            check_serve_file(path, problems);
             continue;
         }
         if (!is_directory_file(document->root())) {
@@ -80,7 +108,7 @@ void add_check_command(CLI::App& app, int& exit_code) {
     CLI::App* command = app.add_subcommand(
         "check", "Say what is wrong with policies and directories, and what is worth a look");
     auto arguments = std::make_shared<CheckArguments>();
-    command->add_option("FILE", arguments->files, "Policy and directory files")->required();
+    command->add_option("FILE", arguments->files, "Policies, directories, and serve.yaml files with what they name")->required();
     command->add_option("--directory", arguments->directory,
                         "The directory that the policies are checked with");
     command->callback([arguments, &exit_code] { exit_code = run_check(*arguments); });

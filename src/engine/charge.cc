@@ -34,6 +34,9 @@ bool take_over(Exchange& exchange, const Outcome& outcome, std::size_t first, st
     if (&outcome != &exchange.outcome) {
         std::copy_n(outcome.levels.begin(), count, exchange.outcome.levels.begin() + first);
     }
+    if (outcome.at != Now{}) {
+        exchange.charged_at = outcome.at;
+    }
     exchange.judged |= bits(first, count);
     exchange.taken |= outcome.admitted ? bits(first, count) : 0;
     return outcome.admitted;
@@ -87,41 +90,69 @@ bool charge_locally(Exchange& exchange, const Stores& stores, Now now) {
     return outcome.admitted;
 }
 
-}  // namespace
-
-void charge(Exchange& exchange, const Stores& stores, Now now) {
-    const std::size_t enforced = exchange.enforced_count;
-    const std::size_t shadow = exchange.charge_count - enforced;
+void start(Exchange& exchange) {
     exchange.taken = exchange.local = exchange.judged = 0;
     exchange.outcome.admitted = true;
-    const auto transaction = [&](std::size_t first, std::size_t count) {
-        return Transaction{.charges = std::span(exchange.charges).subspan(first, count),
-                           .numbers_since = exchange.rules->since,
-                           .lease = exchange.lease};
-    };
-    if (shadow == 0) {
-        if (enforced == 0) {
-            return;
-        }
-        const Transaction only = transaction(0, enforced);
-        stores.counters.apply({&only, 1}, now, {&exchange.outcome, 1});
-        exchange.outcome.admitted = take_over(exchange, exchange.outcome, 0, enforced);
-    } else {
-        const std::array<Transaction, 2> batch{transaction(0, enforced),
-                                               transaction(enforced, shadow)};
-        std::array<Outcome, 2> outcomes;
-        const std::size_t skip = enforced == 0 ? 1 : 0;
-        stores.counters.apply(std::span(batch).subspan(skip), now,
-                              std::span(outcomes).subspan(skip));
-        exchange.outcome.admitted = enforced == 0 || take_over(exchange, outcomes[0], 0, enforced);
-        take_over(exchange, outcomes[1], enforced, shadow);
-    }
-    if ((exchange.judged & bits(0, enforced)) != bits(0, enforced)) {
+    exchange.charged_at = exchange.arrived;
+}
+
+Transaction transaction_of(const Exchange& exchange, std::size_t first, std::size_t count) {
+    return {.charges = std::span(exchange.charges).subspan(first, count),
+            .numbers_since = exchange.rules->since,
+            .lease = exchange.lease};
+}
+
+// After the counters' own answers: the stand-in's, and what all of them come to.
+void complete(Exchange& exchange, const Stores& stores, Now now) {
+    const std::uint32_t enforced = bits(0, exchange.enforced_count);
+    if ((exchange.judged & enforced) != enforced) {
         exchange.outcome.admitted = charge_locally(exchange, stores, now);
     }
     exchange.outcome.count = exchange.judged == 0 ? std::uint8_t{0} : exchange.charge_count;
     exchange.outcome.status =
         exchange.decision.store_down ? absl::StatusCode::kUnavailable : absl::StatusCode::kOk;
+}
+
+}  // namespace
+
+bool plan_batch(const Exchange& exchange, ChargeBatch& batch) {
+    const std::size_t enforced = exchange.enforced_count;
+    const std::size_t shadow = exchange.charge_count - enforced;
+    batch.transactions = {transaction_of(exchange, 0, enforced),
+                          transaction_of(exchange, enforced, shadow)};
+    batch.first = enforced == 0 ? 1 : 0;
+    batch.last = shadow == 0 ? 1 : 2;
+    return exchange.charge_count != 0;
+}
+
+void take_answers(Exchange& exchange, const ChargeBatch& batch, const Stores& stores, Now now) {
+    const std::size_t enforced = exchange.enforced_count;
+    const std::size_t shadow = exchange.charge_count - enforced;
+    start(exchange);
+    if (shadow != 0) {
+        take_over(exchange, batch.outcomes[1], enforced, shadow);
+    }
+    exchange.outcome.admitted =
+        enforced == 0 || take_over(exchange, batch.outcomes[0], 0, enforced);
+    complete(exchange, stores, now);
+}
+
+void charge(Exchange& exchange, const Stores& stores, Now now) {
+    if (exchange.charge_count != exchange.enforced_count) {
+        ChargeBatch batch;
+        static_cast<void>(plan_batch(exchange, batch));
+        stores.counters.apply(batch.asked(), now, batch.answers());
+        return take_answers(exchange, batch, stores, now);
+    }
+    start(exchange);
+    if (exchange.charge_count == 0) {
+        return;
+    }
+    // The outcome in its place: copied, it would cost as much as deciding it.
+    const Transaction only = transaction_of(exchange, 0, exchange.enforced_count);
+    stores.counters.apply({&only, 1}, now, {&exchange.outcome, 1});
+    exchange.outcome.admitted = take_over(exchange, exchange.outcome, 0, exchange.enforced_count);
+    complete(exchange, stores, now);
 }
 
 }  // namespace ration

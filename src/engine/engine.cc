@@ -118,25 +118,70 @@ bool Engine::needs_body(const Exchange& exchange) {
            route < exchange.policy().body_routes.size() && exchange.policy().body_routes[route];
 }
 
-void Engine::decide(Exchange& exchange, std::string_view body, Now now) {
+// False: refused already.
+bool Engine::plan_limits(Exchange& exchange, std::string_view body, Now now) {
     exchange.arrived = now;
     exchange.request.body = body;
-    const Standing stands = standing(exchange);
     if (!plan(exchange)) {
-        return refuse(exchange, BuiltIn::internal_error);
+        refuse(exchange, BuiltIn::internal_error);
+        return false;
     }
     if (exchange.to_settle != 0) {
         exchange.lease =
             hash_of(exchange.request.id) + lease_sequence_.fetch_add(1, std::memory_order_relaxed);
     }
-    charge(exchange, stores(), now);
-    conclude(exchange, stands);
+    return true;
+}
+
+void Engine::conclude_limits(Exchange& exchange) {
+    conclude(exchange, standing(exchange));
     if (exchange.decision.kind == Decision::Kind::admit) {
         exchange.durable = plan_durable(exchange);
-    } else if (exchange.outcome.admitted) {
-        // Refused by none of the limits: ration's own 401 is the answer to the attempt.
-        answered(exchange, exchange.policy().refusals[exchange.decision.refusal].status, now);
     }
+}
+
+void Engine::decide(Exchange& exchange, std::string_view body, Now now) {
+    if (!plan_limits(exchange, body, now)) {
+        return;
+    }
+    charge(exchange, stores(), now);
+    conclude_limits(exchange);
+    if (exchange.decision.kind != Decision::Kind::admit && counts_attempt(exchange)) {
+        answered(exchange, own_status(exchange), now);
+    }
+}
+
+bool Engine::prepare(Exchange& exchange, std::string_view body, Now now, ChargeBatch& batch) {
+    if (!plan_limits(exchange, body, now)) {
+        return false;
+    }
+    if (plan_batch(exchange, batch)) {
+        return true;
+    }
+    charge(exchange, stores(), now);
+    conclude_limits(exchange);
+    return false;
+}
+
+void Engine::judge_limits(Exchange& exchange, const ChargeBatch& batch, Now now) {
+    take_answers(exchange, batch, stores(), now);
+    conclude_limits(exchange);
+}
+
+bool Engine::counts_attempt(const Exchange& exchange) {
+    const std::uint32_t open = exchange.taken & exchange.to_settle;
+    for (std::size_t i = 0; i < exchange.enforced_count; ++i) {
+        if ((open >> i & 1) != 0 && exchange.rule_at(i).part == StrikePart::attempts) {
+            return true;
+        }
+    }
+    return false;
+}
+
+int Engine::own_status(const Exchange& exchange) {
+    return exchange.decision.kind == Decision::Kind::refuse
+               ? exchange.policy().refusals[exchange.decision.refusal].status
+               : 0;
 }
 
 Answer Engine::answer(const Exchange& exchange) const {
@@ -195,14 +240,17 @@ void Engine::answered(Exchange& exchange, int status, Now now) {
     }
 }
 
-void Engine::finish(Exchange& exchange, const Ending& ending, Now now) {
+void Engine::finish(Exchange& exchange, const Ending& ending, Now now, Counters* told) {
     if (!exchange.open) {
         return;
     }
     exchange.open = false;
-    answered(exchange, 0, now);
+    Stores where = told == nullptr ? stores() : Stores{*told, local_, replicas_, watcher_};
+    if ((exchange.taken & exchange.to_settle) != 0) {
+        judge_attempts(exchange, 0, where, now);
+    }
     if (exchange.taken != 0) {
-        settle(exchange, ending, stores(), now);
+        settle(exchange, ending, where, now);
     }
 }
 

@@ -65,6 +65,17 @@ public:
     [[nodiscard]] static bool needs_body(const Exchange& exchange);
     void decide(Exchange& exchange, std::string_view body, Now now);
 
+    // `decide` in two steps, for counters that answer later. True: `batch` has what to ask them,
+    // and `judge_limits` takes the answers; false: decided. What `decide` does for attempts at the
+    // end is left to the caller: see `counts_attempt`.
+    [[nodiscard]] bool prepare(Exchange& exchange, std::string_view body, Now now,
+                               ChargeBatch& batch);
+    void judge_limits(Exchange& exchange, const ChargeBatch& batch, Now now);
+    // Whether `answered` would ask the counters about this answer's status, several times in a row.
+    [[nodiscard]] static bool counts_attempt(const Exchange& exchange);
+    // The status of ration's own answer to a decided request, as `answered` takes it.
+    [[nodiscard]] static int own_status(const Exchange& exchange);
+
     // The whole answer of a request that is not forwarded.
     [[nodiscard]] Answer answer(const Exchange& exchange) const;
     // The answer when something else went wrong (502, 504, 400, ...), with the request's CORS and
@@ -96,7 +107,8 @@ public:
 
     // Settles: gives back attempts that nobody answered, frees in-flight slots, corrects costs.
     // Calling it twice does nothing the second time.
-    void finish(Exchange& exchange, const Ending& ending, Now now);
+    // `told` takes the place of the engine's counters: it need not answer.
+    void finish(Exchange& exchange, const Ending& ending, Now now, Counters* told = nullptr);
 
     [[nodiscard]] Counters& counters() { return counters_; }
     // Is asked for credentials that the directory does not have; set before the first request.
@@ -106,6 +118,8 @@ public:
 
 private:
     void open(Exchange& exchange, const RequestView& request, Now now);
+    [[nodiscard]] bool plan_limits(Exchange& exchange, std::string_view body, Now now);
+    void conclude_limits(Exchange& exchange);
     [[nodiscard]] Stores stores() { return {counters_, local_, replicas_, watcher_}; }
 
     Counters& counters_;

@@ -61,6 +61,8 @@ struct Exchange {
     // Known after `begin`.
     std::shared_ptr<const Snapshot> rules;
     Now arrived;
+    // The time that decided: `arrived`, or what shared counters read from their own clock.
+    Now charged_at;
     RequestView request;
     NormalTarget target;  // path in `path_buffer`
     RouteMatch route;

@@ -33,7 +33,7 @@ void shown_limit_fields(const Exchange& exchange, bool refusal, FieldSink sink) 
     numbers.window = limit.period;
     numbers.next = level.next;
     numbers.reset = level.reset;
-    numbers.now = exchange.arrived.wall;
+    numbers.now = exchange.charged_at.wall;
     render_rate_limit_fields(rule->headers, numbers, sink);
 }
 

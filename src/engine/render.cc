@@ -106,7 +106,7 @@ void put_numbers(const Exchange& exchange, std::span<char, max_decimal_bytes> wa
     values.count = level.used;
     if (exchange.charges[at].limit->kind != LimitKind::concurrency) {
         values.reset_epoch =
-            epoch_seconds_rounded_up(moment_after(exchange.arrived.wall, level.reset));
+            epoch_seconds_rounded_up(moment_after(exchange.charged_at.wall, level.reset));
         values.reset_after = seconds_rounded_up(level.reset);
     }
     if (decision.wait) {

@@ -8,7 +8,7 @@ namespace {
 // What is left to do for one charge that was taken; false: nothing.
 bool correction(const Exchange& exchange, std::size_t at, const Ending& ending, Charge& charge) {
     charge = exchange.charges[at];
-    charge.taken = exchange.arrived;
+    charge.taken = (exchange.local >> at & 1) != 0 ? exchange.arrived : exchange.charged_at;
     if (charge.limit->kind == LimitKind::concurrency) {
         charge.op = ChargeOp::give_back;
         return true;

@@ -57,13 +57,14 @@ public:
           rule_(exchange.policy().strikes[limit_.strike]),
           counters_(counters),
           now_(now),
+          taken_((exchange.local >> at & 1) != 0 ? exchange.arrived : exchange.charged_at),
           failures_key_(under(rule_.failures_name, attempts_.key, attempts_.rule_bytes)),
           block_key_(block_key()) {}
 
     void give_back() {
         Charge charge = attempts_;
         charge.op = ChargeOp::give_back;
-        charge.taken = exchange_.arrived;
+        charge.taken = taken_;
         static_cast<void>(apply({&charge, 1}));
     }
 
@@ -163,6 +164,7 @@ private:
     const StrikeRule& rule_;
     Counters& counters_;
     Now now_;
+    Now taken_;
     Key failures_key_;
     Key block_key_;
 };
@@ -236,8 +238,16 @@ void StrikeKeys::block(Counters& counters, std::uint32_t level, Wall until, Wall
     const std::uint64_t remembered =
         std::min<std::uint64_t>(whole_seconds(forget_at - now.wall), memory->capacity);
     const Key memory_key = under(rule_.levels[at].name, block_key_, 1 + rule_.name.size());
-    const std::array charges{charge_of(block_key_, bucket_, ChargeOp::force, blocked),
-                             charge_of(memory_key, memory, ChargeOp::force, remembered)};
+    std::array charges{charge_of(block_key_, bucket_, ChargeOp::observe, 0),
+                       charge_of(memory_key, memory, ChargeOp::observe, 0)};
+    // Shared counters may hold it still: only what is lacking is put there.
+    const Outcome found = counters.apply_one({.charges = charges}, now);
+    const std::array wanted{blocked, remembered};
+    for (std::size_t i = 0; i < charges.size(); ++i) {
+        const std::uint64_t there = found.count == charges.size() ? found.levels[i].used : 0;
+        charges[i].op = ChargeOp::force;
+        charges[i].cost = static_cast<std::uint32_t>(wanted[i] - std::min(wanted[i], there));
+    }
     static_cast<void>(counters.apply_one({.charges = charges}, now));
 }
 

@@ -41,7 +41,8 @@ public:
                 .observer = observer,
                 .listener_tls = {},
                 .upstream_tls = {},
-                .addresses = {}} {}
+                .addresses = {},
+                .steps = {}} {}
     ~GatewayImpl() override { stop(); }
 
     absl::Status open();
@@ -78,6 +79,9 @@ absl::Status GatewayImpl::open() {
                             absl::StrCat("upstream: ", addresses.status().message()));
     }
     core_.addresses = *std::move(addresses);
+    if (core_.options.redis != nullptr) {
+        core_.steps = std::make_unique<StepRunner>();
+    }
     const unsigned wanted =
         core_.options.threads != 0 ? core_.options.threads : std::thread::hardware_concurrency();
     for (unsigned i = 0; i < std::max(1U, wanted); ++i) {
@@ -193,6 +197,9 @@ void GatewayImpl::stop() {
         thread.join();
     }
     threads_.clear();
+    if (core_.steps != nullptr) {
+        core_.steps->stop();  // it may be at work on a request
+    }
     for (const auto& worker : workers_) {
         worker->cut();
     }

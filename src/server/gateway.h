@@ -26,6 +26,7 @@
 namespace ration {
 
 class LedgerRunner;
+class RedisStore;
 
 struct TlsServerOptions {
     std::string certificate_file;  // PEM chain
@@ -70,8 +71,11 @@ struct GatewayOptions {
     LedgerRunner* ledger = nullptr;
     Nanos ledger_timeout = std::chrono::seconds(2);  // a slower reservation is a failed one
     Nanos hold = default_hold;                       // how long a contended write waits for a place
-    std::string server_name = "ration";              // Server header of own answers; empty: none
-    std::uint64_t request_id_seed = 0;               // 0: from the system; else repeatable ids
+    // Where the counters are when they are not the engine's own, which then must be on the same
+    // store; each I/O thread has a connection. Null: the engine's answer at once.
+    std::shared_ptr<RedisStore> redis;
+    std::string server_name = "ration";  // Server header of own answers; empty: none
+    std::uint64_t request_id_seed = 0;   // 0: from the system; else repeatable ids
 };
 
 // Numbers that only the gateway knows.

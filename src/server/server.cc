@@ -14,6 +14,7 @@
 
 #include "base/sync_point.h"
 #include "base/text.h"
+#include "counters/redis/redis_counters.h"
 #include "ledger/runner.h"
 #include "server/admin/admin_api.h"
 #include "server/admin/admin_server.h"
@@ -71,6 +72,7 @@ public:
 
 private:
     [[nodiscard]] absl::Status open_counters();
+    [[nodiscard]] absl::Status open_redis();
     [[nodiscard]] absl::Status check_ports() const;
     [[nodiscard]] absl::Status open_ledger();
     [[nodiscard]] absl::Status open_rules();
@@ -100,7 +102,10 @@ private:
     LedgerMeter ledger_meter_;
     LedgerWatch ledger_watch_;
     std::unique_ptr<Counters> own_counters_;
+    std::shared_ptr<RedisStore> redis_;
+    std::unique_ptr<RedisCounters> redis_counters_;
     Counters* counters_ = nullptr;
+    Counters* local_ = nullptr;  // stand in while Redis is out of reach
     std::unique_ptr<Ledger> own_ledger_;
     Ledger* ledger_ = nullptr;                     // null: there is none
     std::unique_ptr<LedgerRunner> ledger_runner_;  // ends after the gateway's last question
@@ -155,6 +160,23 @@ absl::Status ServerImpl::open_counters() {
         own_counters_ = *std::move(opened);
         counters_ = own_counters_.get();
     }
+    return config_.redis.has_value() ? open_redis() : absl::OkStatus();
+}
+
+// The counters in memory stay, for what is counted `local` while Redis is out of reach.
+absl::Status ServerImpl::open_redis() {
+    auto store = RedisStore::open(*config_.redis);
+    if (!store.ok()) {
+        return absl::Status(store.status().code(),
+                            cat("counters: redis: ", std::string(store.status().message())));
+    }
+    redis_ = *std::move(store);
+    auto opened = RedisCounters::open(redis_);
+    if (!opened.ok()) {
+        return opened.status();
+    }
+    redis_counters_ = *std::move(opened);
+    local_ = std::exchange(counters_, redis_counters_.get());
     return absl::OkStatus();
 }
 
@@ -179,9 +201,11 @@ absl::Status ServerImpl::open_ledger() {
 
 absl::Status ServerImpl::open_rules() {
     Problems problems;
-    const auto rules = load_rule_files(
-        {.policy = config_.policy, .directory = config_.directory, .ledger = ledger_ != nullptr},
-        parts_.environment, problems);
+    const auto rules = load_rule_files({.policy = config_.policy,
+                                        .directory = config_.directory,
+                                        .ledger = ledger_ != nullptr,
+                                        .redis = config_.redis.has_value()},
+                                       parts_.environment, problems);
     for (const Problem& warning : problems.warnings()) {
         parts_.log.warning(warning.text());
     }
@@ -189,7 +213,8 @@ absl::Status ServerImpl::open_rules() {
         return problems.status();
     }
     engine_ = std::make_unique<Engine>(
-        *counters_, Snapshot::prepare(rules->policy, rules->directory, parts_.clock.now().mono));
+        *counters_, Snapshot::prepare(rules->policy, rules->directory, parts_.clock.now().mono),
+        local_, config_.replicas);
     auto access_log = AccessLog::open(config_.access_log, parts_.log, {});
     if (!access_log.ok()) {
         return access_log.status();
@@ -271,6 +296,7 @@ absl::Status ServerImpl::check_ports() const {
 absl::Status ServerImpl::open_listeners() {
     GatewayOptions options = config_.gateway;
     options.ledger = ledger_runner_.get();
+    options.redis = redis_;
     auto gateway = Gateway::start(options, *engine_, parts_.clock, *observers_);
     if (!gateway.ok()) {
         return gateway.status();
@@ -314,11 +340,12 @@ void ServerImpl::say_ready() {
 }
 
 void ServerImpl::tick() {
-    const std::uint64_t budget =
-        std::max(counters_->stats().capacity / ticks_per_sweep, least_sweep);
-    counters_->sweep(parts_.clock.now(), budget);
+    Counters& swept = local_ != nullptr ? *local_ : *counters_;
+    const std::uint64_t budget = std::max(swept.stats().capacity / ticks_per_sweep, least_sweep);
+    swept.sweep(parts_.clock.now(), budget);
     const MetricsTotals totals = metrics_.totals();
-    store_watch_.look(totals.store_answers, totals.store_failures);
+    store_watch_.look(totals.store_answers, totals.store_failures,
+                      redis_ != nullptr ? redis_->monitor().stats().trouble : std::string());
     ledger_watch_.look(ledger_meter_.totals());
     if (ledger_runner_ != nullptr) {
         write_down_uses(tokens_, *ledger_runner_);
@@ -347,14 +374,20 @@ bool ServerImpl::counters_answer() {
 
 ProcessFacts ServerImpl::facts() const {
     const AccessLogStats lines = access_log_->stats();
+    std::optional<RedisStats> redis;
+    if (redis_ != nullptr) {
+        redis = redis_->monitor().stats();
+    }
     return {.totals = metrics_.totals(),
             .counters = counters_->stats(),
+            .redis = std::move(redis),
             .gateway = gateway_->stats(),
             .ledger = ledger_ == nullptr ? std::nullopt : std::optional(ledger_totals()),
             .reload = reloader_->in_force().facts,
             .log_lines_written = lines.written,
             .log_lines_dropped = lines.dropped,
             .draining = draining_.load(std::memory_order_relaxed),
+            .counters_up = !store_watch_.down(),
             .started = started_,
             .version = parts_.version};
 }

@@ -22,13 +22,20 @@ static_assert(std::endian::native == std::endian::little);
 
 constexpr std::int64_t nanos_per_micro = 1000;
 constexpr std::int64_t epoch_micros = 1'577'836'800'000'000;  // 2020-01-01T00:00:00Z
-constexpr double for_ever = 9007199254740992.0;               // 2^53
+constexpr std::int64_t for_ever = std::int64_t{1} << 53;
 constexpr std::size_t digest_bytes = 16;
 constexpr std::size_t digest_digits = 22;
 constexpr std::size_t not_after_offset = 1 + 8 + 8;  // in the header
 constexpr std::size_t values_per_charge = 6;
 
-enum class ScriptOp : std::uint8_t { take = 1, give_back, observe, force, give_back_taken };
+enum class ScriptOp : std::uint8_t {
+    take = 1,
+    give_back,
+    observe,
+    force,
+    give_back_taken,
+    require
+};
 
 std::int64_t floor_micros(std::int64_t nanos) {
     return floor_to(nanos, nanos_per_micro) / nanos_per_micro;
@@ -58,20 +65,27 @@ ScriptOp op_of(const Charge& charge) {
             return ScriptOp::observe;
         case ChargeOp::force:
             return ScriptOp::force;
+        case ChargeOp::require:
+            return ScriptOp::require;
     }
     return ScriptOp::observe;
 }
 
 Nanos nanos_of(std::int64_t micros) {
-    if (static_cast<double>(micros) >= for_ever || micros > int64_max / nanos_per_micro) {
+    if (micros >= for_ever || micros > int64_max / nanos_per_micro) {
         return Nanos(int64_max);
     }
     return Nanos(micros * nanos_per_micro);
 }
 
+// What the script can count with.
+bool is_number(std::int64_t number) {
+    return number >= 0 && number <= for_ever;
+}
+
 bool read_level(const RespValue* values, Level& level) {
     for (std::size_t i = 0; i < values_per_charge; ++i) {
-        if (values[i].kind != RespValue::Kind::integer || (i < 3 && values[i].integer < 0)) {
+        if (values[i].kind != RespValue::Kind::integer || !is_number(values[i].integer)) {
             return false;
         }
     }
@@ -220,6 +234,9 @@ RedisCodec::Answer RedisCodec::decode(const RespReply& reply, const RedisCall& c
         return Answer::nonsense;
     }
     server_micros = values[1].integer;
+    if (!is_number(server_micros) && !time_from_calls_) {
+        return Answer::nonsense;
+    }
     if (values[0].integer == -1) {
         return Answer::too_late;
     }
@@ -234,8 +251,12 @@ RedisCodec::Answer RedisCodec::decode(const RespReply& reply, const RedisCall& c
     outcome.status = absl::StatusCode::kOk;
     outcome.admitted = values[0].integer == 1;
     outcome.count = call.charges;
-    const Nanos unix_time = nanos_of(server_micros + epoch_micros);
-    outcome.at = time_from_calls_ ? call.asked : Now{Mono(unix_time), Wall(unix_time)};
+    if (time_from_calls_) {
+        outcome.at = call.asked;
+    } else {
+        const Nanos unix_time = nanos_of(server_micros + epoch_micros);
+        outcome.at = {Mono(unix_time), Wall(unix_time)};
+    }
     return Answer::outcome;
 }
 

@@ -54,6 +54,8 @@ public:
     void tell(const Transaction& transaction, Now now);
     // The waiter hears no more of what it asked.
     void forget(CounterWaiter& waiter);
+    // Calls wait for their answers.
+    [[nodiscard]] bool busy() const { return !sent_.empty() || !unsent_.empty(); }
     // How many keys the database has; nullopt: no answer.
     void count_keys(std::function<void(std::optional<std::uint64_t>)> told);
 

@@ -2,6 +2,8 @@
 
 #include <sodium.h>
 
+#include <algorithm>
+
 #include <nlohmann/json.hpp>
 
 #include "base/text.h"
@@ -28,6 +30,14 @@ Json problem_list(const std::vector<Problem>& problems) {
                         {"reason", problem.reason}});
     }
     return list;
+}
+
+// Whether some limit refuses while the counters give no answer.
+bool refuses_without(const InForce& in_force) {
+    const auto& limits = in_force.rules.policy->limits;
+    return std::any_of(limits.begin(), limits.end(), [](const LimitRule& rule) {
+        return !rule.shadow && rule.store_down == StoreDown::closed;
+    });
 }
 
 }  // namespace
@@ -104,7 +114,8 @@ AdminResponse AdminApi::healthz() {
 AdminResponse AdminApi::readyz() {
     const ProcessFacts facts = backend_.facts();
     const bool counters = backend_.counters_answer();
-    const bool ready = !facts.draining && counters;
+    // Limits that are open then keep serving: taking this gateway out would end what they keep up.
+    const bool ready = !facts.draining && (counters || !refuses_without(backend_.in_force()));
     return admin_json(
         ready ? 200 : 503,
         {{"status", ready ? "ready" : "not ready"},

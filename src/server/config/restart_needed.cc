@@ -45,6 +45,23 @@ bool same_timeouts(const GatewayOptions& a, const GatewayOptions& b) {
            a.idle_timeout == b.idle_timeout && a.write_timeout == b.write_timeout;
 }
 
+bool same(const RedisTlsOptions& a, const RedisTlsOptions& b) {
+    return a.enabled == b.enabled && a.ca_file == b.ca_file && a.verify == b.verify &&
+           a.certificate_file == b.certificate_file && a.key_file == b.key_file;
+}
+
+bool same(const RedisOptions& a, const RedisOptions& b) {
+    return a.host == b.host && a.port == b.port && same(a.tls, b.tls) && a.user == b.user &&
+           a.password == b.password && a.database == b.database && a.prefix == b.prefix &&
+           a.deadline == b.deadline && a.connect_timeout == b.connect_timeout &&
+           a.lease == b.lease && a.max_waiting == b.max_waiting;
+}
+
+bool same_counters(const ServeConfig& a, const ServeConfig& b) {
+    return a.counters_bytes == b.counters_bytes && a.replicas == b.replicas &&
+           a.redis.has_value() == b.redis.has_value() && (!a.redis || same(*a.redis, *b.redis));
+}
+
 bool same_place(const AdminConfig& a, const AdminConfig& b) {
     return a.enabled == b.enabled && a.address == b.address && a.port == b.port;
 }
@@ -63,7 +80,7 @@ std::string restart_needed(const ServeConfig& running, const ServeConfig& wanted
     note(same(a.listeners, b.listeners), "listeners");
     note(same(a.upstream, b.upstream), "upstream");
     note(same_place(running.admin, wanted.admin), "admin");
-    note(running.counters_bytes == wanted.counters_bytes, "counters");
+    note(same_counters(running, wanted), "counters");
     note(running.ledger == wanted.ledger, "ledger");
     note(a.threads == b.threads, "threads");
     note(same_limits(a, b), "limits");

@@ -10,6 +10,7 @@
 #include "base/text.h"
 #include "server/config/address_text.h"
 #include "server/config/config_reader.h"
+#include "server/config/redis_config.h"
 
 namespace ration {
 
@@ -23,6 +24,7 @@ constexpr std::uint64_t mib = 1ULL << 20;
 constexpr std::uint64_t gib = 1ULL << 30;
 constexpr Bounds<Nanos> wait_bounds{milliseconds(10), hours(1)};
 constexpr std::size_t max_server_name = 64;
+constexpr std::uint64_t max_replicas = 10'000;
 
 bool is_visible_ascii(std::string_view text) {
     for (const char c : text) {
@@ -251,6 +253,25 @@ void read_admin(ConfigReader& top, Policy::Environment environment, ServeConfig&
 
 // ---- the rest ----
 
+void read_counters(ConfigReader& top, Policy::Environment environment, ServeConfig& config) {
+    const YamlNode* node = top.find("counters");
+    if (node == nullptr) {
+        return;
+    }
+    ConfigReader counters(top.file(), *node, "counters");
+    counters.size("memory", config.counters_bytes, {64 * kib, 1024 * gib});
+    if (const YamlNode* redis = counters.find("redis")) {
+        read_redis(counters, *redis, environment, config.redis.emplace());
+    }
+    counters.number("replicas", config.replicas, {1, max_replicas});
+    if (const YamlNode* replicas = node->find("replicas"); replicas != nullptr && !config.redis) {
+        counters.error(*replicas,
+                       "replicas are of gateways that share counters, and there is no "
+                       "'redis' to share");
+    }
+    counters.finish();
+}
+
 void read_bounds(ConfigReader& top, ServeConfig& config) {
     GatewayOptions& gateway = config.gateway;
     if (const YamlNode* node = top.find("limits")) {
@@ -269,11 +290,6 @@ void read_bounds(ConfigReader& top, ServeConfig& config) {
         timeouts.duration("idle", gateway.idle_timeout, wait_bounds);
         timeouts.duration("write", gateway.write_timeout, wait_bounds);
         timeouts.finish();
-    }
-    if (const YamlNode* node = top.find("counters")) {
-        ConfigReader counters(top.file(), *node, "counters");
-        counters.size("memory", config.counters_bytes, {64 * kib, 1024 * gib});
-        counters.finish();
     }
 }
 
@@ -335,6 +351,7 @@ std::optional<ServeConfig> ServeConfig::parse(const std::string& path, std::stri
     read_listeners(top, config);
     read_upstream(top, config);
     read_admin(top, environment, config);
+    read_counters(top, environment, config);
     read_bounds(top, config);
     top.path("ledger", config.ledger);
     read_access_log(top, config);

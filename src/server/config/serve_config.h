@@ -15,6 +15,7 @@
 #include <string_view>
 
 #include "policy/policy.h"
+#include "ration/redis_counters.h"
 #include "server/access_log/log_file.h"
 #include "server/gateway.h"
 
@@ -42,7 +43,10 @@ struct ServeConfig {
     AdminConfig admin;
     std::string ledger;         // file of the durable ledger; empty: there is none
     bool ledger_given = false;  // on the command line: what serve.yaml says of it does not count
+    // Of the counters; with `redis`, of those that stand in for `store_down: local`.
     std::uint64_t counters_bytes = 256ULL << 20;
+    std::optional<RedisOptions> redis;  // where the counters are, if not in this process
+    unsigned replicas = 1;  // processes that share what `store_down: local` gives out alone
     LogTarget access_log{.kind = LogTarget::Kind::standard_output, .path = {}};
     Nanos drain = std::chrono::seconds(30);
 

@@ -93,6 +93,14 @@ void by_rule(Families& families, Name name, const MetricsTotals& totals,
     }
 }
 
+// What the counters said to the requests last judged.
+void store_family(Families& families, const ProcessFacts& facts) {
+    gauge(families,
+          {"ration_counters_up",
+           "1 while the counters answer, 0 while limits do what their store_down says."},
+          facts.counters_up ? 1 : 0);
+}
+
 void request_families(Families& families, const MetricsTotals& totals) {
     MetricFamily& outcomes = family(
         families, {"ration_requests_total", "Finished requests by outcome."}, MetricType::Counter);
@@ -185,6 +193,42 @@ void ledger_families(Families& families, const LedgerTotals& ledger) {
           as_double(ledger.stats.file_bytes + ledger.stats.log_bytes));
 }
 
+void redis_families(Families& families, const RedisStats& stats) {
+    counter(families, {"ration_redis_calls_total", "Calls that Redis answered."}, stats.answered);
+    MetricFamily& failures =
+        family(families,
+               {"ration_redis_failures_total",
+                "Calls without an answer that counts. down: not sent, there was no connection; "
+                "broken: their connection ended."},
+               MetricType::Counter);
+    for (std::size_t i = 0; i < redis_failures; ++i) {
+        add_value(failures, {{"cause", redis_failure_names[i]}}, as_double(stats.failed[i]));
+    }
+    counter(families, {"ration_redis_connects_total", "Connections that became ready."},
+            stats.connects);
+    gauge(families, {"ration_redis_connections", "Connections wanted: one a thread, one more."},
+          as_double(stats.connections));
+    gauge(families, {"ration_redis_connections_ready", "Of these, ready now."},
+          as_double(stats.ready));
+    gauge(families, {"ration_redis_waiting", "Calls that wait for their answer now."},
+          as_double(stats.waiting));
+    counter(families, {"ration_redis_script_loads_total", "Times that Redis had lost the script."},
+            stats.script_loads);
+    ClientMetric& metric =
+        family(families, {"ration_redis_call_duration_seconds", "From asking to the answer."},
+               MetricType::Histogram)
+            .metric.emplace_back();
+    std::uint64_t so_far = 0;
+    for (std::size_t i = 0; i < redis_latency_buckets; ++i) {
+        so_far += stats.latency[i];
+        metric.histogram.bucket.push_back(
+            {.cumulative_count = so_far,
+             .upper_bound = static_cast<double>(redis_latency_bounds[i]) / 1e9});
+    }
+    metric.histogram.sample_count = stats.answered;
+    metric.histogram.sample_sum = as_double(stats.latency_sum) / 1e9;
+}
+
 void gateway_families(Families& families, const GatewayStats& stats) {
     gauge(families, {"ration_client_connections", "Client connections open now."},
           as_double(stats.client_connections));
@@ -233,6 +277,10 @@ std::string exposition(const ProcessFacts& facts) {
     request_families(families, facts.totals);
     rule_families(families, facts.totals);
     counter_families(families, facts.counters);
+    store_family(families, facts);
+    if (facts.redis) {
+        redis_families(families, *facts.redis);
+    }
     gateway_families(families, facts.gateway);
     if (facts.ledger) {
         ledger_families(families, *facts.ledger);

@@ -10,6 +10,7 @@
 #include <optional>
 #include <string>
 
+#include "counters/redis/monitor.h"
 #include "ration/counters.h"
 #include "ration/time.h"
 #include "server/gateway.h"
@@ -29,12 +30,14 @@ struct ReloadFacts {
 struct ProcessFacts {
     MetricsTotals totals;
     CounterStats counters;
+    std::optional<RedisStats> redis = {};  // when the counters are there
     GatewayStats gateway;
     std::optional<LedgerTotals> ledger;
     ReloadFacts reload;
     std::uint64_t log_lines_written = 0;
     std::uint64_t log_lines_dropped = 0;
     bool draining = false;
+    bool counters_up = true;
     Wall started{};
     std::string version;
 };

@@ -46,6 +46,8 @@ public:
     net::Buffer& in() { return in_; }
     net::Buffer& out() { return out_; }
     [[nodiscard]] const ClientFacts& facts() const { return facts_; }
+    // The client has left; what is written goes nowhere.
+    [[nodiscard]] bool orphaned() const { return phase_ == Phase::orphan; }
     [[nodiscard]] int fd() const { return stream_.fd(); }
     [[nodiscard]] std::size_t index() const { return index_; }
     void set_index(std::size_t index) { index_ = index; }

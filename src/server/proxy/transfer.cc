@@ -67,18 +67,6 @@ bool Transfer::begin() {
     return true;
 }
 
-// True when the request goes on: to the upstream, or first to the ledger.
-bool Transfer::decide(Now now) {
-    if (exchange_.decision.kind == Decision::Kind::admit) {
-        worker_.engine().decide(exchange_, body_, now);
-    }
-    if (exchange_.decision.kind == Decision::Kind::admit) {
-        return exchange_.durable == nullptr || begin_ledger();
-    }
-    answer_decision();
-    return false;
-}
-
 void Transfer::answer_decision() {
     switch (exchange_.decision.kind) {
         case Decision::Kind::preflight:
@@ -133,11 +121,15 @@ bool Transfer::body_can_be_discarded() const {
 
 void Transfer::settle(Ending::Kind kind) {
     settle_open_attempt(kind);
+    if (stage_ == Stage::counting) {
+        worker_.counters()->forget(*this);
+        stage_ = Stage::plain;
+    }
     if (begun_) {
         worker_.engine().finish(
             exchange_,
             {.kind = kind, .status = upstream_status_, .response_headers = response_.fields.fields},
-            worker_.loop().now());
+            worker_.loop().now(), worker_.told_counters());
     }
 }
 

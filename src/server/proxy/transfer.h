@@ -9,9 +9,12 @@
 
 #include <array>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
 
+#include "counters/redis/link.h"
+#include "engine/charge.h"
 #include "engine/engine.h"
 #include "net/timer_wheel.h"
 #include "server/http/body_decoder.h"
@@ -28,7 +31,7 @@ class Worker;
 
 inline constexpr int max_interim_answers = 32;  // 1xx of one request
 
-class Transfer final : public UpstreamUser, private LedgerWaiter {
+class Transfer final : public UpstreamUser, private LedgerWaiter, private CounterWaiter {
 public:
     explicit Transfer(Worker& worker);
     ~Transfer() override;
@@ -55,7 +58,8 @@ public:
     void body_failed(BuiltIn which, std::string_view reason);
     void client_gone();
 
-    // The client may leave, the attempt goes on: the ledger waits for its outcome.
+    // The client may leave, the request goes on: the ledger waits for its outcome, or the counters
+    // are at work on it.
     [[nodiscard]] bool must_finish() const;
 
     [[nodiscard]] bool complete() const { return complete_; }  // the whole answer is in `out`
@@ -72,9 +76,11 @@ public:
     void upstream_changed() override;
 
 private:
-    // Where a request that the ledger is asked about stands.
+    // What a request waits for, besides client and upstream.
     enum class Stage : std::uint8_t {
-        plain,       // the ledger has no part in what comes
+        plain,       // neither counters elsewhere nor the ledger have a part in what comes
+        counting,    // counters elsewhere judge the limits
+        striking,    // they count an attempt by its answer
         collecting,  // the request's body is read whole
         asking,      // a place is being reserved
         probing,     // the upstream is asked what became of the key
@@ -86,7 +92,13 @@ private:
 
     static void on_wait_timeout(void* self);
 
+    // transfer_counters.cc
     [[nodiscard]] bool decide(Now now);
+    [[nodiscard]] bool decided();
+    [[nodiscard]] bool take_levels();
+    void counters_answered() override;
+    [[nodiscard]] bool count_attempt(int status);
+    void attempt_counted(Stage before);
 
     // transfer_ledger.cc
     [[nodiscard]] bool begin_ledger();
@@ -120,6 +132,7 @@ private:
     bool read_response_head();
     void take_response_head();
     void take_final_head();
+    void head_counted();
     bool take_response_piece();
     void upstream_ended();
     void response_done();
@@ -142,7 +155,8 @@ private:
     void update_timer(bool moved);
     // The answer is there, and waits for the ledger.
     [[nodiscard]] bool settling() const {
-        return stage_ == Stage::settling || stage_ == Stage::found || stage_ == Stage::asking;
+        return stage_ == Stage::settling || stage_ == Stage::found || stage_ == Stage::asking ||
+               stage_ == Stage::striking;
     }
     [[nodiscard]] bool over() const { return complete_ || aborted_; }
     [[nodiscard]] bool body_can_be_discarded() const;
@@ -166,6 +180,8 @@ private:
     http::BodyDecoder response_body_;
     BodyOut body_out_ = BodyOut::none;
     Stage stage_ = Stage::plain;
+    std::unique_ptr<ChargeBatch> batch_;  // what counters elsewhere are asked
+    bool response_counted_ = false;       // the upstream's head was what an attempt counts by
     std::shared_ptr<Durable> durable_;
     std::shared_ptr<LedgerCall> call_;  // not answered yet
     bool collected_ = false;            // the request's body is in `body_`

@@ -15,7 +15,8 @@ std::shared_ptr<LedgerCall> Transfer::new_call() const {
 }
 
 bool Transfer::must_finish() const {
-    return durable_ != nullptr && durable_->open() && !over();
+    const bool counted = stage_ == Stage::counting || stage_ == Stage::striking;
+    return !over() && (counted || (durable_ != nullptr && durable_->open()));
 }
 
 bool Transfer::begin_ledger() {

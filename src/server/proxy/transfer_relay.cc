@@ -21,8 +21,10 @@ void Transfer::advance() {
         collect_body();
     }
     while (!over() && upstream_ != nullptr) {
+        // The answer is there: what becomes of the connection changes nothing. Or an attempt is
+        // counted: the exchange is not ours, so nothing may end the request.
         if (settling()) {
-            return;  // the answer is there: what becomes of the connection changes nothing
+            return;
         }
         if (upstream_->state() == UpstreamConnection::State::failed) {
             upstream_failed();
@@ -36,7 +38,7 @@ void Transfer::advance() {
         }
         moved_ever = true;
     }
-    if (!over() && upstream_ != nullptr) {
+    if (!over() && upstream_ != nullptr && stage_ != Stage::striking) {
         update_timer(moved_ever);
     }
 }
@@ -68,7 +70,7 @@ bool Transfer::wants_request_body() const {
     if (stage_ == Stage::collecting) {
         return !over() && !request_body_.done();
     }
-    return !over() && !request_body_.done() && upstream_ != nullptr &&
+    return !over() && stage_ != Stage::striking && !request_body_.done() && upstream_ != nullptr &&
            upstream_->state() == UpstreamConnection::State::ready &&
            upstream_->out().size() < worker_.options().stream_buffer_bytes;
 }
@@ -229,7 +231,18 @@ void Transfer::take_final_head() {
     upstream_status_ = status_ = response_.status;
     upstream_time_ = worker_.loop().now().mono - asked_.mono;
     outcome_ = RequestOutcome::admitted;
-    worker_.engine().answered(exchange_, response_.status, worker_.loop().now());
+    response_counted_ = true;
+    if (count_attempt(response_.status)) {
+        upstream_->expect_nothing();
+        return;
+    }
+    if (worker_.counters() == nullptr) {
+        worker_.engine().answered(exchange_, response_.status, worker_.loop().now());
+    }
+    head_counted();
+}
+
+void Transfer::head_counted() {
     response_body_.start(response_.framing, response_.length);
     switch (response_.framing) {
         case http::Framing::none:

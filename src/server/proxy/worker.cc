@@ -37,13 +37,22 @@ Worker::~Worker() {
 }
 
 void Worker::cut() {
+    cutting_ = true;  // the loop sends nothing any more
     while (!connections_.empty()) {
         connections_.back()->abandon();
     }
 }
 
 absl::Status Worker::open() {
-    return loop_.open();
+    if (absl::Status status = loop_.open(); !status.ok()) {
+        return status;
+    }
+    if (options().redis == nullptr) {
+        return absl::OkStatus();
+    }
+    counters_ = std::make_unique<RedisLink>(loop_, options().redis);
+    told_ = std::make_unique<ToldCounters>(*counters_);
+    return counters_->open();
 }
 
 absl::Status Worker::add_listener(net::Fd fd, std::size_t listener) {
@@ -151,7 +160,12 @@ void Worker::drain_now() {
 }
 
 void Worker::check_drained() {
-    if (draining_ && connections_.empty() && !drained_.load(std::memory_order_relaxed)) {
+    if (!draining_ || !connections_.empty() || drained_.load(std::memory_order_relaxed)) {
+        return;
+    }
+    if (counters_ != nullptr && counters_->busy()) {
+        loop_.post([this] { check_drained(); });  // slots that are given back; a deadline at most
+    } else {
         drained_.store(true, std::memory_order_release);
         on_drained_();
     }

@@ -20,6 +20,8 @@
 #include "server/http/date.h"
 #include "server/proxy/ledger_call.h"
 #include "server/proxy/request_id.h"
+#include "server/proxy/step_runner.h"
+#include "server/proxy/told_counters.h"
 #include "server/proxy/upstream_pool.h"
 
 namespace ration {
@@ -37,6 +39,7 @@ struct GatewayCore {
     std::vector<std::optional<net::TlsContext>> listener_tls;  // by listener
     std::optional<net::TlsContext> upstream_tls;
     std::unique_ptr<net::Addresses> addresses;
+    std::unique_ptr<StepRunner> steps;  // with counters elsewhere
 };
 
 class Worker {
@@ -66,6 +69,10 @@ public:
     [[nodiscard]] std::string_view date() { return dates_.text(loop_.now().wall); }
     void write_request_id(std::array<char, 32>& id) { ids_.write(id); }
     [[nodiscard]] const std::shared_ptr<LoopMailbox>& mailbox() const { return mailbox_; }
+    // Null: the counters are the engine's own, and answer at once.
+    [[nodiscard]] RedisLink* counters() const { return counters_.get(); }
+    // What settles requests; null: the engine's counters do.
+    [[nodiscard]] Counters* told_counters() const { return cutting_ ? nullptr : told_.get(); }
 
     std::unique_ptr<Transfer> take_transfer();
     void give_back(std::unique_ptr<Transfer> transfer);
@@ -83,6 +90,8 @@ private:
     net::BlockPool blocks_;  // outlives every buffer, also those the loop still holds
     net::Loop loop_;
     std::shared_ptr<LoopMailbox> mailbox_;
+    std::unique_ptr<RedisLink> counters_;
+    std::unique_ptr<ToldCounters> told_;
     UpstreamPool upstream_;
     RequestIds ids_;
     http::DateCache dates_;
@@ -90,6 +99,7 @@ private:
     std::vector<std::unique_ptr<ClientConnection>> connections_;
     std::vector<std::unique_ptr<Transfer>> free_transfers_;
     bool draining_ = false;
+    bool cutting_ = false;
     std::atomic<bool> drained_{false};
 
     std::atomic<std::uint64_t> open_{0};

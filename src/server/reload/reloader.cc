@@ -99,7 +99,8 @@ ReloadResult Reloader::attempt() {
     read_last_ = *config;
     const auto rules = load_rule_files({.policy = config->policy,
                                         .directory = config->directory,
-                                        .ledger = !started_with_.ledger.empty()},
+                                        .ledger = !started_with_.ledger.empty(),
+                                        .redis = started_with_.redis.has_value()},
                                        parts_.environment, result.problems);
     if (!rules.has_value()) {
         return result;

@@ -7,6 +7,7 @@
 #include "absl/strings/escaping.h"
 #include "base/text.h"
 #include "policy/yaml_source.h"
+#include "server/config/redis_config.h"
 
 namespace ration {
 
@@ -31,6 +32,9 @@ std::optional<LoadedRules> load_rule_files(const RuleFiles& files, Policy::Envir
             files.policy, {},
             "ceilings, quotas and idempotency need a ledger: name its file in serve.yaml "
             "(ledger: data/ledger.db)");
+    }
+    if (rules.policy != nullptr && files.redis) {
+        check_fits_redis(*rules.policy, problems);
     }
     if (files.directory.empty()) {
         rules.directory = std::make_shared<const Directory>();

@@ -25,6 +25,7 @@ struct RuleFiles {
     std::string policy;
     std::string directory;  // empty: none; nobody has a credential then
     bool ledger = false;    // there is one: the policy may have rules that need it
+    bool redis = false;     // the counters are there: the policy's numbers have to fit
 };
 
 [[nodiscard]] std::optional<LoadedRules> load_rule_files(const RuleFiles& files,

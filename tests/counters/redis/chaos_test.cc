@@ -78,6 +78,20 @@ TEST_F(RedisChaos, AKilledServerIsNoAnswerAndAStartedOneIsAnswersAgain) {
     EXPECT_EQ(take().levels[0].used, 1U) << "what it kept in memory is gone";
 }
 
+TEST_F(RedisChaos, AllLimitsOfARequestAreOneRoundTrip) {
+    std::vector<std::string> keys;
+    std::vector<Charge> charges;
+    for (std::size_t i = 0; i < max_charges; ++i) {
+        keys.push_back("r/" + std::to_string(i));
+    }
+    for (const std::string& key : keys) {
+        charges.push_back({.key = key, .rule_bytes = 2, .limit = bucket(10)});
+    }
+    const std::uint64_t before = proxy.script_runs();
+    EXPECT_TRUE(counters->apply_one({.charges = charges}, clock.now()).admitted);
+    EXPECT_EQ(proxy.script_runs(), before + 1);
+}
+
 TEST_F(RedisChaos, AFlushedScriptIsLoadedAgain) {
     const std::uint64_t before = stats().connects;
     for (int i = 1; i <= 5; ++i) {

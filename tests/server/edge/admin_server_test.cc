@@ -130,7 +130,18 @@ TEST_F(AdminServerTest, Readiness) {
     EXPECT_EQ(json::parse(reply.body)["draining"], true);
     backend_.draining = false;
     backend_.counters = false;
+    reply = ask("GET", "/readyz");
+    EXPECT_EQ(reply.status, 200);  // every limit is open then
+    EXPECT_EQ(json::parse(reply.body)["counters"], "give no answer");
+    const auto with = [](std::string_view line) {
+        std::string text(testing::ping_policy);
+        text.insert(text.find("    token_bucket: 10/hour"), line);
+        return testing::read_policy(text);
+    };
+    backend_.shown.rules.policy = with("    store_down: closed\n");
     EXPECT_EQ(ask("GET", "/readyz").status, 503);
+    backend_.shown.rules.policy = with("    store_down: closed\n    shadow: true\n");
+    EXPECT_EQ(ask("GET", "/readyz").status, 200);
     EXPECT_EQ(ask("GET", "/healthz").status, 200);
 }
 

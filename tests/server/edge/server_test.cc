@@ -125,18 +125,21 @@ TEST_F(WholeServer, AnOutageOfTheCounters) {
     switchable_.down = true;
     EXPECT_EQ(ping().status, 200);  // open
     EXPECT_EQ(ping().status, 200);
-    EXPECT_EQ(admin("/readyz").status, 503);
+    EXPECT_EQ(admin("/readyz").status, 200) << "open: it still serves";
+    EXPECT_EQ(json::parse(admin("/readyz").body)["counters"], "give no answer");
     EXPECT_EQ(admin("/healthz").status, 200);
     EXPECT_TRUE(
         eventually([&] { return log_.count("warning: the counters give no answer") == 1; }));
     EXPECT_NE(admin("/metrics")
                   .body.find("\nration_store_down_total{rule=\"pings\",choice=\"open\"} 2\n"),
               std::string::npos);
+    EXPECT_NE(admin("/metrics").body.find("\nration_counters_up 0\n"), std::string::npos);
     switchable_.down = false;
     EXPECT_EQ(ping().status, 200);
     EXPECT_EQ(admin("/readyz").status, 200);
     EXPECT_TRUE(eventually([&] { return log_.count("the counters answer again") == 1; }));
     EXPECT_EQ(log_.count("give no answer"), 1);
+    EXPECT_NE(admin("/metrics").body.find("\nration_counters_up 1\n"), std::string::npos);
 }
 
 TEST_F(WholeServer, CountersAreSweptWithoutRequests) {

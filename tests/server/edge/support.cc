@@ -237,7 +237,8 @@ void Upstream::serve(int fd) {
             in.erase(0, end + 4);
             ++requests_;
             std::this_thread::sleep_for(delay_);
-            send_all(fd, "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello");
+            send_all(fd, "HTTP/1.1 " + std::to_string(status_) +
+                             " Said\r\nContent-Length: 5\r\n\r\nhello");
             continue;
         }
         if (readable(fd, 20) && !receive(fd, in)) {

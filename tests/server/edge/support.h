@@ -84,7 +84,7 @@ using FieldMap = std::map<std::string, std::string>;
 [[nodiscard]] HttpReply ask(std::uint16_t port, std::string_view method, std::string_view target,
                             const FieldMap& fields = {}, std::string_view body = {});
 
-// Answers every request with 200 and "hello", after `delay`; counts them.
+// Answers every request with "hello" and 200, or another status, after `delay`; counts them.
 class Upstream {
 public:
     explicit Upstream(std::chrono::milliseconds delay = {});
@@ -92,6 +92,7 @@ public:
 
     [[nodiscard]] std::uint16_t port() const { return port_; }
     [[nodiscard]] int requests() const { return requests_; }
+    void answer(int status) { status_ = status; }
 
 private:
     void serve(int fd);
@@ -100,6 +101,7 @@ private:
     int listener_ = -1;
     std::uint16_t port_ = 0;
     std::atomic<int> requests_{0};
+    std::atomic<int> status_{200};
     std::atomic<bool> stop_{false};
     std::mutex mutex_;
     std::vector<std::thread> threads_;
