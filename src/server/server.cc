@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <mutex>
 #include <utility>
 
 #include "base/sync_point.h"
@@ -88,6 +89,7 @@ private:
         return reloader_->in_force().config.admin.token;
     }
     [[nodiscard]] bool counters_answer() override;
+    [[nodiscard]] CounterStats counter_stats() const;
     [[nodiscard]] ProcessFacts facts() const override;
     [[nodiscard]] LedgerTotals ledger_totals() const;
     [[nodiscard]] InForce in_force() const override { return reloader_->in_force(); }
@@ -105,7 +107,9 @@ private:
     std::shared_ptr<RedisStore> redis_;
     std::unique_ptr<RedisCounters> redis_counters_;
     Counters* counters_ = nullptr;
-    Counters* local_ = nullptr;  // stand in while Redis is out of reach
+    mutable std::mutex counter_stats_mutex_;
+    CounterStats counter_stats_;  // of Redis, as of the last tick
+    Counters* local_ = nullptr;   // stand in while Redis is out of reach
     std::unique_ptr<Ledger> own_ledger_;
     Ledger* ledger_ = nullptr;                     // null: there is none
     std::unique_ptr<LedgerRunner> ledger_runner_;  // ends after the gateway's last question
@@ -343,6 +347,11 @@ void ServerImpl::tick() {
     Counters& swept = local_ != nullptr ? *local_ : *counters_;
     const std::uint64_t budget = std::max(swept.stats().capacity / ticks_per_sweep, least_sweep);
     swept.sweep(parts_.clock.now(), budget);
+    if (redis_ != nullptr) {
+        const CounterStats stats = counters_->stats();
+        const std::lock_guard lock(counter_stats_mutex_);
+        counter_stats_ = stats;
+    }
     const MetricsTotals totals = metrics_.totals();
     store_watch_.look(totals.store_answers, totals.store_failures,
                       redis_ != nullptr ? redis_->monitor().stats().trouble : std::string());
@@ -372,6 +381,15 @@ bool ServerImpl::counters_answer() {
     return outcome.status == absl::StatusCode::kOk;
 }
 
+// Whoever scrapes does not wait for a Redis out of reach.
+CounterStats ServerImpl::counter_stats() const {
+    if (redis_ == nullptr) {
+        return counters_->stats();
+    }
+    const std::lock_guard lock(counter_stats_mutex_);
+    return counter_stats_;
+}
+
 ProcessFacts ServerImpl::facts() const {
     const AccessLogStats lines = access_log_->stats();
     std::optional<RedisStats> redis;
@@ -379,7 +397,7 @@ ProcessFacts ServerImpl::facts() const {
         redis = redis_->monitor().stats();
     }
     return {.totals = metrics_.totals(),
-            .counters = counters_->stats(),
+            .counters = counter_stats(),
             .redis = std::move(redis),
             .gateway = gateway_->stats(),
             .ledger = ledger_ == nullptr ? std::nullopt : std::optional(ledger_totals()),

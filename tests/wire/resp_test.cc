@@ -42,7 +42,8 @@ TEST(Resp, ReadsEveryKindOfReply) {
         SCOPED_TRACE(row.bytes);
         RespReply reply;
         std::size_t used = 0;
-        ASSERT_EQ(parse_resp(row.bytes + "+next\r\n", reply, used), RespRead::complete);
+        const std::string bytes = row.bytes + "+next\r\n";
+        ASSERT_EQ(parse_resp(bytes, reply, used), RespRead::complete);
         EXPECT_EQ(used, row.bytes.size());
         EXPECT_EQ(reply.array, row.array);
         ASSERT_EQ(reply.values.size(), row.values.size());
@@ -105,7 +106,7 @@ TEST(Resp, EverythingHasABound) {
 TEST(Resp, WritesCommandsThatItCanRead) {
     std::string out;
     append_resp_command(out, {"SET", "key", std::string_view("a\r\n\0b", 5), ""});
-    EXPECT_EQ(out, std::string("*4\r\n$3\r\nSET\r\n$3\r\nkey\r\n$5\r\na\r\n\0b\r\n$0\r\n\r\n", 45));
+    EXPECT_EQ(out, std::string("*4\r\n$3\r\nSET\r\n$3\r\nkey\r\n$5\r\na\r\n\0b\r\n$0\r\n\r\n", 39));
     RespReply reply;
     std::size_t used = 0;
     ASSERT_EQ(parse_resp(out, reply, used), RespRead::complete);

@@ -362,15 +362,12 @@ void RedisLink::take_greeting(const RespReply& reply) {
     if (reply.is_error()) {
         return drop(RedisFailure::broken, cat("it answers ", reply.values.front().text));
     }
-    if (--greetings_ != 0) {
-        return;
+    if (const auto time = RedisCodec::micros_of_time(reply)) {
+        server_ahead_ = *time - micros_now();
     }
-    const std::optional<std::int64_t> time = RedisCodec::micros_of_time(reply);
-    if (!time) {
-        return drop(RedisFailure::nonsense, "it does not tell the time");
+    if (--greetings_ == 0) {
+        become_ready();
     }
-    server_ahead_ = *time - micros_now();
-    become_ready();
 }
 
 void RedisLink::become_ready() {

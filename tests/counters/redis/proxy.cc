@@ -13,6 +13,7 @@
 #include <chrono>
 #include <cstring>
 #include <string_view>
+#include <utility>
 
 #include "wire/resp.h"
 
@@ -49,6 +50,7 @@ struct RedisProxy::Connection {
     int server = -1;
     std::string commands;  // from the client, not yet passed on
     std::thread thread;
+    bool script_runs = false;  // its answer has not come yet
     std::atomic<bool> over{false};
 };
 
@@ -169,6 +171,7 @@ bool RedisProxy::take_command(Connection& connection, std::size_t size, bool scr
     if (!answer.empty()) {
         return write_all(connection.client, answer + "\r\n");
     }
+    connection.script_runs = connection.script_runs || script;
     return write_all(connection.server, std::string_view(connection.commands).substr(0, size));
 }
 
@@ -182,7 +185,8 @@ bool RedisProxy::to_client(Connection& connection) {
         std::this_thread::sleep_for(std::chrono::milliseconds(delay));
     }
     std::string_view answer(bytes.data(), static_cast<std::size_t>(got));
-    if (const int most = cut_after_.exchange(-1); most >= 0) {
+    const int most = std::exchange(connection.script_runs, false) ? cut_after_.exchange(-1) : -1;
+    if (most >= 0) {
         static_cast<void>(
             write_all(connection.client, answer.substr(0, static_cast<std::size_t>(most))));
         return false;

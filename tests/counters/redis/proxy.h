@@ -30,7 +30,7 @@ public:
     void delay(int milliseconds) { delay_ms_ = milliseconds; }
     // Runs of scripts are not passed on but answered with this line.
     void answer_scripts(std::string line);
-    // The next answer ends after so many bytes, and its connection with it.
+    // The next answer of a script ends after so many bytes, and its connection with it.
     void cut_next_answer_after(int bytes) { cut_after_ = bytes; }
     // Commands are taken and never answered, nor passed on.
     void swallow() { swallow_ = true; }

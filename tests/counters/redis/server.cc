@@ -5,12 +5,12 @@
 #include <netinet/in.h>
 #include <poll.h>
 #include <signal.h>
-#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <array>
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
@@ -93,47 +93,76 @@ RedisServer::RedisServer(const RedisServerOptions& options) : options_(options) 
     EXPECT_NE(::mkdtemp(folder.data()), nullptr);
     folder_ = folder;
     port_ = options.tcp ? free_port() : std::uint16_t{0};
+    open_launcher();
     start();
 }
 
 RedisServer::~RedisServer() {
     kill();
+    ::close(to_launcher_);
+    ::close(from_launcher_);
+    ::waitpid(launcher_, nullptr, 0);
     std::error_code ignored;
     std::filesystem::remove_all(folder_, ignored);
 }
 
-void RedisServer::start() {
-    std::vector<std::string> words{options_.program,
-                                   "--port",
-                                   std::to_string(port_),
-                                   "--bind",
-                                   "127.0.0.1",
-                                   "--unixsocket",
-                                   socket(),
-                                   "--dir",
-                                   folder_,
-                                   "--save",
-                                   "",
-                                   "--appendonly",
-                                   "no",
-                                   "--loglevel",
-                                   "warning"};
+// A shell that starts one server for each line, and ends the last when this process ends. Made
+// early: a fork later would, until its exec, keep alive descriptors that event loops of this
+// process have closed, and their epoll would still tell of them.
+void RedisServer::open_launcher() {
+    std::vector<std::string> words{
+        "sh",
+        "-c",
+        "while read -r go; do \"$@\" >>log 2>&1 & echo $!; done; kill -9 $! 2>/dev/null",
+        "sh",
+        options_.program,
+        "--port",
+        std::to_string(port_),
+        "--bind",
+        "127.0.0.1",
+        "--unixsocket",
+        socket(),
+        "--dir",
+        folder_,
+        "--save",
+        "",
+        "--appendonly",
+        "no",
+        "--loglevel",
+        "warning"};
     words.insert(words.end(), options_.arguments.begin(), options_.arguments.end());
     std::vector<char*> arguments;
     for (std::string& word : words) {
         arguments.push_back(word.data());
     }
     arguments.push_back(nullptr);
-    ::unlink(socket().c_str());
-    process_ = ::fork();
-    if (process_ == 0) {
-        ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-        const int log = ::open((folder_ + "/log").c_str(), O_CREAT | O_WRONLY | O_APPEND, 0600);
-        ::dup2(log, 1);
-        ::dup2(log, 2);
-        ::execvp(arguments[0], arguments.data());
+    std::array<int, 2> in{};
+    std::array<int, 2> out{};
+    EXPECT_EQ(::pipe2(in.data(), O_CLOEXEC), 0);
+    EXPECT_EQ(::pipe2(out.data(), O_CLOEXEC), 0);
+    launcher_ = ::fork();
+    if (launcher_ == 0) {
+        ::dup2(in[0], 0);
+        ::dup2(out[1], 1);
+        if (::chdir(folder_.c_str()) == 0) {
+            ::execvp(arguments[0], arguments.data());
+        }
         ::_exit(127);
     }
+    ::close(in[0]);
+    ::close(out[1]);
+    to_launcher_ = in[1];
+    from_launcher_ = out[0];
+}
+
+void RedisServer::start() {
+    ::unlink(socket().c_str());
+    EXPECT_EQ(::write(to_launcher_, "go\n", 3), 3);
+    std::string line;
+    for (char c = 0; ::read(from_launcher_, &c, 1) == 1 && c != '\n';) {
+        line += c;
+    }
+    process_ = static_cast<pid_t>(std::stol(line.empty() ? "-1" : line));
     const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(20);
     while (std::chrono::steady_clock::now() < until) {
         const int fd = connect_to(socket());
@@ -147,11 +176,16 @@ void RedisServer::start() {
 }
 
 void RedisServer::kill() {
-    if (process_ > 0) {
-        ::kill(process_, SIGKILL);
-        ::waitpid(process_, nullptr, 0);
-        process_ = -1;
+    if (process_ <= 0) {
+        return;
     }
+    ::kill(process_, SIGKILL);
+    // The shell's child: dead as soon as nobody has its socket.
+    for (int fd = connect_to(socket()); fd >= 0; fd = connect_to(socket())) {
+        ::close(fd);
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+    process_ = -1;
 }
 
 void RedisServer::pause() {

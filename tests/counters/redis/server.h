@@ -44,10 +44,15 @@ public:
     std::string command(const std::vector<std::string>& words);
 
 private:
+    void open_launcher();
+
     RedisServerOptions options_;
     std::string folder_;
     std::uint16_t port_ = 0;
     pid_t process_ = -1;
+    pid_t launcher_ = -1;
+    int to_launcher_ = -1;
+    int from_launcher_ = -1;
 };
 
 // A TCP port that nobody listens on.

@@ -247,11 +247,11 @@ TEST_F(RedisServers, ASlowStoreHoldsUpNobodyElse) {
     proxy_.swallow();
     testing::Connection waiting(node->port());
     waiting.send("GET /closed HTTP/1.1\r\nHost: a\r\n\r\n");
-    EXPECT_TRUE(eventually([&] { return node->metric("ration_redis_waiting") == "1"; }));
+    EXPECT_TRUE(eventually([&] { return proxy_.script_runs() == 1; }));
     for (int i = 0; i < 10; ++i) {
         EXPECT_EQ(node->get("/free").status, 200);
     }
-    EXPECT_EQ(node->metric("ration_redis_waiting"), "1") << "it waits still";
+    EXPECT_EQ(node->metric("ration_requests_total{outcome=\"refused\"}"), "0") << "it waits still";
     EXPECT_EQ(waiting.read().status, 503);
     EXPECT_EQ(node->get("/closed").status, 503) << "and nobody waits a second time";
     proxy_.pass();
@@ -275,7 +275,7 @@ TEST_F(RedisServers, AClientThatLeavesWhileTheCountersAreAskedKeepsNoSlot) {
     {
         testing::Connection leaving(node->port());
         leaving.send("GET /slots HTTP/1.1\r\nHost: a\r\n\r\n");
-        EXPECT_TRUE(eventually([&] { return node->metric("ration_redis_waiting") != "0"; }));
+        EXPECT_TRUE(eventually([&] { return proxy_.script_runs() == 1; }));
     }
     proxy_.pass();
     EXPECT_TRUE(eventually([&] {
