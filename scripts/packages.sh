@@ -7,6 +7,7 @@ packages_build="g++ cmake ninja-build ccache pkg-config python3 ca-certificates 
     libcli11-dev nlohmann-json3-dev libsimdjson-dev libsqlite3-dev libxxhash-dev prometheus-cpp-dev
     libcurl4-openssl-dev"
 packages_run="curl"
+packages_redis="redis-server"
 packages_test="curl openssl redis-server libgtest-dev libgmock-dev librapidcheck-dev
     clang-16 clang-tidy-16 clang-format-16 libclang-rt-16-dev chromium chromium-driver"
 packages_bench="curl libbenchmark-dev wrk nginx haproxy redis-server"
@@ -40,4 +41,30 @@ install_packages() {
     tail -20 "$log" >&2
     echo "apt-get failed; its output is in $log" >&2
     return 1
+}
+
+# Valkey 8 is in bookworm-backports only: unpacked into build/valkey for the tests of counters on
+# Redis, which run on it too where it is. Nothing of the system changes; without it they go without.
+fetch_valkey() {
+    local into=build/valkey
+    [ -x "$into/usr/bin/valkey-server" ] && return 0
+    local state
+    state=$(mktemp -d) || return 0
+    mkdir -p "$state/lists/partial" "$state/archives/partial"
+    local keyring=/usr/share/keyrings/debian-archive-keyring.gpg
+    echo "deb [signed-by=$keyring] http://deb.debian.org/debian bookworm-backports main" >"$state/sources.list"
+    local options=(-o "Dir::Etc::sourcelist=$state/sources.list" -o Dir::Etc::sourceparts=-
+        -o "Dir::State::lists=$state/lists" -o "Dir::Cache=$state" -o Acquire::Retries=2
+        -o Acquire::http::Timeout=20)
+    if (cd "$state" && apt-get "${options[@]}" update && apt-get "${options[@]}" download valkey-server valkey-tools) \
+        >"$state/log" 2>&1 </dev/null; then
+        mkdir -p "$into"
+        local package
+        for package in "$state"/valkey-*.deb; do
+            dpkg-deb -x "$package" "$into"
+        done
+        "$into/usr/bin/valkey-server" --version >/dev/null 2>&1 || rm -rf "$into"
+    fi
+    [ -x "$into/usr/bin/valkey-server" ] || echo "Valkey cannot be had here; its tests run on Redis alone."
+    rm -rf "$state"
 }

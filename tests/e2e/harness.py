@@ -98,10 +98,11 @@ class Client:
 class Process:
     """A child whose output goes to files; ended when the test is over, whatever happens."""
 
-    def __init__(self, command, folder, name):
+    def __init__(self, command, folder, name, environment=None):
         self.output, self.errors = folder / f"{name}.out", folder / f"{name}.err"
         with open(self.output, "ab") as out, open(self.errors, "ab") as err:
-            self.child = subprocess.Popen(command, stdout=out, stderr=err, stdin=subprocess.DEVNULL)
+            self.child = subprocess.Popen(command, stdout=out, stderr=err, stdin=subprocess.DEVNULL,
+                                          env=os.environ | (environment or {}))
 
     def error_text(self):
         return self.errors.read_text(errors="replace")
@@ -126,10 +127,12 @@ class Process:
 class Service:
     """The gateway of an example, before the example's own API or before `upstream_port`."""
 
-    def __init__(self, upstream_port=None, latency_ms=0, settings=None, policy=None, example=EXAMPLE):
+    def __init__(self, upstream_port=None, latency_ms=0, settings=None, policy=None, example=EXAMPLE,
+                 environment=None):
         self._example = example
         self._upstream_port, self._latency_ms = upstream_port, latency_ms
         self._settings, self._policy = settings or {}, policy or {}
+        self._environment = environment
         self._local = threading.local()
         self._clients = []
 
@@ -166,7 +169,7 @@ class Service:
         self.start_gateway()
 
     def start_gateway(self):
-        self.gateway = Process([RATION, "serve", str(self.serve_file)], self.folder, "gateway")
+        self.gateway = Process([RATION, "serve", str(self.serve_file)], self.folder, "gateway", self._environment)
         wait_for(self._ready, "the gateway is ready")
 
     def restart(self, kill):

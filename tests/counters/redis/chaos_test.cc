@@ -23,7 +23,7 @@ LimitRef bucket(std::uint64_t capacity) {
     return *LimitRef::of(token_bucket(capacity, std::chrono::hours(1)));
 }
 
-class RedisChaos : public testing::Test {
+class RedisChaos : public testing::TestWithParam<std::string> {
 protected:
     RedisChaos() : proxy(server.socket()) {
         RedisOptions options;
@@ -60,12 +60,12 @@ protected:
     std::uint64_t failed(RedisFailure why) { return stats().failed[static_cast<std::size_t>(why)]; }
 
     SystemClock clock;
-    RedisServer server;
+    RedisServer server{{.program = GetParam()}};
     RedisProxy proxy;
     std::unique_ptr<RedisCounters> counters;
 };
 
-TEST_F(RedisChaos, AKilledServerIsNoAnswerAndAStartedOneIsAnswersAgain) {
+TEST_P(RedisChaos, AKilledServerIsNoAnswerAndAStartedOneIsAnswersAgain) {
     EXPECT_EQ(take().levels[0].used, 1U);
     server.kill();
     EXPECT_TRUE(fails());
@@ -78,7 +78,7 @@ TEST_F(RedisChaos, AKilledServerIsNoAnswerAndAStartedOneIsAnswersAgain) {
     EXPECT_EQ(take().levels[0].used, 1U) << "what it kept in memory is gone";
 }
 
-TEST_F(RedisChaos, AllLimitsOfARequestAreOneRoundTrip) {
+TEST_P(RedisChaos, AllLimitsOfARequestAreOneRoundTrip) {
     std::vector<std::string> keys;
     std::vector<Charge> charges;
     for (std::size_t i = 0; i < max_charges; ++i) {
@@ -92,7 +92,7 @@ TEST_F(RedisChaos, AllLimitsOfARequestAreOneRoundTrip) {
     EXPECT_EQ(proxy.script_runs(), before + 1);
 }
 
-TEST_F(RedisChaos, AFlushedScriptIsLoadedAgain) {
+TEST_P(RedisChaos, AFlushedScriptIsLoadedAgain) {
     const std::uint64_t before = stats().connects;
     for (int i = 1; i <= 5; ++i) {
         server.command({"SCRIPT", "FLUSH"});
@@ -105,7 +105,7 @@ TEST_F(RedisChaos, AFlushedScriptIsLoadedAgain) {
     EXPECT_EQ(stats().connects, before) << "that is no reason to leave";
 }
 
-TEST_F(RedisChaos, APausedServerIsAFailedOneAndDoesNothingLate) {
+TEST_P(RedisChaos, APausedServerIsAFailedOneAndDoesNothingLate) {
     EXPECT_EQ(take("r/paused").levels[0].used, 1U);
     server.pause();
     EXPECT_EQ(take("r/paused").status, absl::StatusCode::kUnavailable);
@@ -117,7 +117,7 @@ TEST_F(RedisChaos, APausedServerIsAFailedOneAndDoesNothingLate) {
         << "the server met the call when its time was over, and left it";
 }
 
-TEST_F(RedisChaos, AnAnswerCutOffInTheMiddleIsNone) {
+TEST_P(RedisChaos, AnAnswerCutOffInTheMiddleIsNone) {
     for (const int bytes : {0, 1, 5, 12, 30}) {
         EXPECT_TRUE(recovers());
         proxy.cut_next_answer_after(bytes);
@@ -127,7 +127,7 @@ TEST_F(RedisChaos, AnAnswerCutOffInTheMiddleIsNone) {
     EXPECT_GE(failed(RedisFailure::broken), 5U);
 }
 
-TEST_F(RedisChaos, ASlowAnswerIsNoneAndReachesNobody) {
+TEST_P(RedisChaos, ASlowAnswerIsNoneAndReachesNobody) {
     proxy.delay(600);
     EXPECT_EQ(take("r/slow", bucket(111)).status, absl::StatusCode::kUnavailable);
     proxy.pass();
@@ -135,7 +135,7 @@ TEST_F(RedisChaos, ASlowAnswerIsNoneAndReachesNobody) {
     EXPECT_EQ(take("r/other", bucket(222)).levels[0].limit, 222U);
 }
 
-TEST_F(RedisChaos, ASwallowedCommandEndsAtTheDeadline) {
+TEST_P(RedisChaos, ASwallowedCommandEndsAtTheDeadline) {
     proxy.swallow();
     EXPECT_EQ(take().status, absl::StatusCode::kUnavailable);
     EXPECT_EQ(failed(RedisFailure::deadline), 1U);
@@ -143,7 +143,7 @@ TEST_F(RedisChaos, ASwallowedCommandEndsAtTheDeadline) {
     EXPECT_TRUE(recovers());
 }
 
-TEST_F(RedisChaos, ErrorAnswersAreNone) {
+TEST_P(RedisChaos, ErrorAnswersAreNone) {
     const std::vector<std::string> errors{
         "-OOM command not allowed when used memory > 'maxmemory'.",
         "-READONLY You can't write against a read only replica.",
@@ -164,7 +164,7 @@ TEST_F(RedisChaos, ErrorAnswersAreNone) {
     EXPECT_GE(failed(RedisFailure::error), errors.size());
 }
 
-TEST_F(RedisChaos, NonsenseIsNone) {
+TEST_P(RedisChaos, NonsenseIsNone) {
     for (const char* nonsense :
          {"+OK", ":7", "*0", "*2\r\n:1\r\n:2", "*2\r\n$1\r\nx\r\n:5", "$-1",
           "HTTP/1.1 400 Bad Request", "*8\r\n:1\r\n:2\r\n:9\r\n:10\r\n:1\r\n:0\r\n:0\r\n:0",
@@ -177,7 +177,7 @@ TEST_F(RedisChaos, NonsenseIsNone) {
     EXPECT_TRUE(recovers());
 }
 
-TEST_F(RedisChaos, WrongTypesUnderOurKeysConcernNobodyElse) {
+TEST_P(RedisChaos, WrongTypesUnderOurKeysConcernNobodyElse) {
     const Limit kinds[] = {token_bucket(10, seconds(60)), fixed_window(10, seconds(60)),
                            sliding_window(10, seconds(60)), sliding_counter(10, seconds(60)),
                            concurrency(10)};
@@ -203,7 +203,7 @@ TEST_F(RedisChaos, WrongTypesUnderOurKeysConcernNobodyElse) {
     EXPECT_EQ(stats().connects, 1U) << "no connection was lost over it";
 }
 
-TEST_F(RedisChaos, WhileItRefusesConnectionsCallsFailWithoutWaiting) {
+TEST_P(RedisChaos, WhileItRefusesConnectionsCallsFailWithoutWaiting) {
     proxy.refuse();
     EXPECT_TRUE(fails());
     const std::uint64_t before = failed(RedisFailure::down);
@@ -215,7 +215,7 @@ TEST_F(RedisChaos, WhileItRefusesConnectionsCallsFailWithoutWaiting) {
     EXPECT_TRUE(recovers());
 }
 
-TEST_F(RedisChaos, ASlotWhoseTakingGotNoAnswerIsFreedWhenTheServerIsBack) {
+TEST_P(RedisChaos, ASlotWhoseTakingGotNoAnswerIsFreedWhenTheServerIsBack) {
     const LimitRef two = *LimitRef::of(concurrency(2));
     EXPECT_EQ(take("r/slots", two, 1, 41).levels[0].used, 1U);
     proxy.cut_next_answer_after(3);  // done by the server, but nobody knows
@@ -228,7 +228,7 @@ TEST_F(RedisChaos, ASlotWhoseTakingGotNoAnswerIsFreedWhenTheServerIsBack) {
     }));
 }
 
-TEST_F(RedisChaos, ASlotGivenBackWhileTheServerIsAwayIsFreedLater) {
+TEST_P(RedisChaos, ASlotGivenBackWhileTheServerIsAwayIsFreedLater) {
     const LimitRef two = *LimitRef::of(concurrency(2));
     EXPECT_EQ(take("r/slots", two, 1, 41).levels[0].used, 1U);
     proxy.refuse();
@@ -242,7 +242,7 @@ TEST_F(RedisChaos, ASlotGivenBackWhileTheServerIsAwayIsFreedLater) {
 }
 
 // Every caller asks with a capacity of its own and must never see another's.
-TEST_F(RedisChaos, NoAnswerReachesTheWrongCallWhateverHappens) {
+TEST_P(RedisChaos, NoAnswerReachesTheWrongCallWhateverHappens) {
     constexpr int callers = 8;
     std::atomic<bool> stop{false};
     std::atomic<int> wrong{0};
@@ -288,6 +288,9 @@ TEST_F(RedisChaos, NoAnswerReachesTheWrongCallWhateverHappens) {
     EXPECT_EQ(wrong, 0);
     EXPECT_TRUE(wait_for([&] { return stats().waiting == 0; }));
 }
+
+INSTANTIATE_TEST_SUITE_P(Servers, RedisChaos, testing::ValuesIn(redis_programs()),
+                         [](const auto& server) { return program_name(server.param); });
 
 }  // namespace
 }  // namespace ration

@@ -21,8 +21,7 @@ RedisServer& server_of(const std::string& program) {
 std::vector<StoreUnderTest> stores() {
     std::vector<StoreUnderTest> stores;
     for (const std::string& program : redis_programs()) {
-        const bool valkey = program.find("valkey") != std::string::npos;
-        stores.push_back({.name = valkey ? "valkey" : "redis",
+        stores.push_back({.name = program_name(program),
                           .tick = std::chrono::microseconds(1),
                           .open = [program] {
                               RedisServer& server = server_of(program);

@@ -88,6 +88,10 @@ std::vector<std::string> redis_programs() {
     return programs;
 }
 
+std::string program_name(const std::string& program) {
+    return program.find("valkey") != std::string::npos ? "valkey" : "redis";
+}
+
 RedisServer::RedisServer(const RedisServerOptions& options) : options_(options) {
     std::string folder = std::filesystem::temp_directory_path() / "ration-redis-XXXXXX";
     EXPECT_NE(::mkdtemp(folder.data()), nullptr);

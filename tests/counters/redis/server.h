@@ -60,5 +60,6 @@ private:
 
 // The servers to test with: redis-server, and valkey-server where there is one.
 [[nodiscard]] std::vector<std::string> redis_programs();
+[[nodiscard]] std::string program_name(const std::string& program);  // "redis", "valkey"
 
 }  // namespace ration

@@ -37,15 +37,15 @@ Outcome apply(Counters& counters, std::string_view key, LimitRef limit, std::uin
     return counters.apply_one({.charges = {&charge, 1}, .lease = lease}, nonsense);
 }
 
-class RedisService : public testing::Test {
+class RedisService : public testing::TestWithParam<std::string> {
 protected:
     std::string key_of(std::string_view key) {
         return RedisCodec(server.options()).redis_key(key, 2);
     }
-    RedisServer server;
+    RedisServer server{{.program = GetParam()}};
 };
 
-TEST_F(RedisService, TheServersClockDecidesAndIsTold) {
+TEST_P(RedisService, TheServersClockDecidesAndIsTold) {
     const auto counters = open(server.options());
     const auto before = std::stoll(server.command({"TIME"}).substr(0, 10));
     const Outcome outcome = apply(*counters, "r/k", ref(fixed_window(5, minutes(1))));
@@ -59,7 +59,7 @@ TEST_F(RedisService, TheServersClockDecidesAndIsTold) {
     EXPECT_EQ(end.time_since_epoch() % Nanos(minutes(1)), Nanos(0));
 }
 
-TEST_F(RedisService, UnitsAreGivenBackByTheTimeThatWasTold) {
+TEST_P(RedisService, UnitsAreGivenBackByTheTimeThatWasTold) {
     const auto counters = open(server.options());
     const LimitRef window = ref(fixed_window(10, hours(24)));
     const Outcome taken = apply(*counters, "r/k", window, 4);
@@ -72,7 +72,7 @@ TEST_F(RedisService, UnitsAreGivenBackByTheTimeThatWasTold) {
     EXPECT_EQ(counters->apply_one({.charges = {&give, 1}}, nonsense).levels[0].used, 1U);
 }
 
-TEST_F(RedisService, KeysOutliveTheirStateByASecondAtMost) {
+TEST_P(RedisService, KeysOutliveTheirStateByASecondAtMost) {
     const auto counters = open(server.options());
     const Limit kinds[] = {token_bucket(10, seconds(100)),  token_bucket(7, seconds(11), 3),
                            fixed_window(10, hours(1)),      sliding_window(10, seconds(90)),
@@ -90,7 +90,7 @@ TEST_F(RedisService, KeysOutliveTheirStateByASecondAtMost) {
     }
 }
 
-TEST_F(RedisService, AKeyIsGoneWhenItsStateIs) {
+TEST_P(RedisService, AKeyIsGoneWhenItsStateIs) {
     const auto counters = open(server.options());
     EXPECT_EQ(apply(*counters, "r/k", ref(token_bucket(10, milliseconds(500))), 10).levels[0].used,
               10U);
@@ -103,7 +103,7 @@ TEST_F(RedisService, AKeyIsGoneWhenItsStateIs) {
     EXPECT_EQ(server.command({"DBSIZE"}), "0");
 }
 
-TEST_F(RedisService, ALookLeavesNothing) {
+TEST_P(RedisService, ALookLeavesNothing) {
     const auto counters = open(server.options());
     for (const Limit& kind :
          {token_bucket(10, minutes(1)), fixed_window(10, minutes(1)),
@@ -116,7 +116,7 @@ TEST_F(RedisService, ALookLeavesNothing) {
     EXPECT_EQ(server.command({"DBSIZE"}), "0");
 }
 
-TEST_F(RedisService, ASlotIsALeaseThatEndsByItself) {
+TEST_P(RedisService, ASlotIsALeaseThatEndsByItself) {
     RedisOptions options = server.options();
     options.lease = seconds(1);
     const LimitRef two = ref(concurrency(2));
@@ -134,7 +134,7 @@ TEST_F(RedisService, ASlotIsALeaseThatEndsByItself) {
     EXPECT_TRUE(freed);
 }
 
-TEST_F(RedisService, ALeaseFreesWhatItTookAndOnce) {
+TEST_P(RedisService, ALeaseFreesWhatItTookAndOnce) {
     const auto counters = open(server.options());
     const LimitRef ten = ref(concurrency(10));
     EXPECT_EQ(apply(*counters, "r/k", ten, 3, ChargeOp::take, 1).levels[0].used, 3U);
@@ -148,7 +148,7 @@ TEST_F(RedisService, ALeaseFreesWhatItTookAndOnce) {
     EXPECT_EQ(server.command({"DBSIZE"}), "0");
 }
 
-TEST_F(RedisService, KeysShowTheLimitAndHideTheCaller) {
+TEST_P(RedisService, KeysShowTheLimitAndHideTheCaller) {
     RedisOptions options = server.options();
     options.prefix = "{shop}:";
     const auto counters = open(options);
@@ -161,7 +161,7 @@ TEST_F(RedisService, KeysShowTheLimitAndHideTheCaller) {
     EXPECT_EQ(kept.find("pk_live"), std::string::npos);
 }
 
-TEST_F(RedisService, LongSlidingWindowsKeepWorking) {
+TEST_P(RedisService, LongSlidingWindowsKeepWorking) {
     RedisOptions options = server.options();
     options.time_from_calls = true;
     const auto counters = open(options);
@@ -177,7 +177,7 @@ TEST_F(RedisService, LongSlidingWindowsKeepWorking) {
     EXPECT_LT(std::stoi(server.command({"STRLEN", key_of("r/k")})), 65 + 16 * 420);
 }
 
-TEST_F(RedisService, BatchesLargerThanTheQueueAreAnsweredWhole) {
+TEST_P(RedisService, BatchesLargerThanTheQueueAreAnsweredWhole) {
     RedisOptions options = server.options();
     options.max_waiting = 10;
     const auto counters = open(options);
@@ -191,7 +191,7 @@ TEST_F(RedisService, BatchesLargerThanTheQueueAreAnsweredWhole) {
     }
 }
 
-TEST_F(RedisService, NumbersThatCannotBeExactAreRefused) {
+TEST_P(RedisService, NumbersThatCannotBeExactAreRefused) {
     const auto counters = open(server.options());
     const Limit half_micros = fixed_window(1, Nanos(1500));
     EXPECT_FALSE(fits_redis(half_micros).ok());
@@ -206,6 +206,9 @@ TEST_F(RedisService, NumbersThatCannotBeExactAreRefused) {
                   absl::StatusCode::kOk);
     }
 }
+
+INSTANTIATE_TEST_SUITE_P(Servers, RedisService, testing::ValuesIn(redis_programs()),
+                         [](const auto& server) { return program_name(server.param); });
 
 // ---- getting in ----
 
