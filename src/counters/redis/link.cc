@@ -63,7 +63,12 @@ absl::Status RedisLink::open() {
     if (absl::Status status = alarm_.open(); !status.ok()) {
         return status;
     }
-    connect();
+    // When the loop runs: its reading of the time is of no use before.
+    loop_.post([this] {
+        if (state_ == State::waiting) {
+            connect();
+        }
+    });
     return absl::OkStatus();
 }
 

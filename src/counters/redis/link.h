@@ -43,7 +43,7 @@ public:
     ~RedisLink() override;
     RedisLink(const RedisLink&) = delete;
     RedisLink& operator=(const RedisLink&) = delete;
-    // Begins to connect.
+    // Connects as soon as the loop runs. The link outlives the loop's run.
     [[nodiscard]] absl::Status open();
 
     // True: `waiter` will hear. False: every outcome is there already (nothing to ask, or a

@@ -203,6 +203,32 @@ TEST_P(RedisChaos, WrongTypesUnderOurKeysConcernNobodyElse) {
     EXPECT_EQ(stats().connects, 1U) << "no connection was lost over it";
 }
 
+TEST_P(RedisChaos, NoMoreWaitThanMay) {
+    RedisOptions options = counters->store().options();
+    options.max_waiting = 4;
+    options.deadline = max_redis_deadline;
+    const auto bounded = *RedisCounters::open(*RedisStore::open(options));
+    const Charge charge{.key = "r/k", .rule_bytes = 2, .limit = bucket(10)};
+    const Transaction transaction{.charges = {&charge, 1}};
+    EXPECT_EQ(bounded->apply_one(transaction, clock.now()).status, absl::StatusCode::kOk);
+    proxy.swallow();
+    std::vector<std::jthread> callers;
+    for (int i = 0; i < 7; ++i) {
+        callers.emplace_back([&] {
+            EXPECT_EQ(bounded->apply_one(transaction, clock.now()).status,
+                      absl::StatusCode::kUnavailable);
+        });
+    }
+    const auto bounded_failed = [&](RedisFailure why) {
+        return bounded->store().monitor().stats().failed[static_cast<std::size_t>(why)];
+    };
+    EXPECT_TRUE(wait_for([&] { return bounded_failed(RedisFailure::queue) == 3; }));
+    proxy.refuse();
+    callers.clear();
+    EXPECT_EQ(bounded_failed(RedisFailure::broken), 4U);
+    EXPECT_EQ(bounded->store().monitor().stats().waiting, 0U);
+}
+
 TEST_P(RedisChaos, WhileItRefusesConnectionsCallsFailWithoutWaiting) {
     proxy.refuse();
     EXPECT_TRUE(fails());
