@@ -1,0 +1,150 @@
+// One attempt: send, follow redirects, read what a decision needs. Never throws; gives an outcome
+// in the decision core's words, with `response` or `error` beside it.
+
+import {discard, isStream, readSome} from './bodies.js';
+import {errorKind} from './errors.js';
+import {MAX_BODY_BYTES} from './hints.js';
+import {decideRedirect, isRedirect} from './redirect.js';
+
+const ERROR_BODY_MS = 5_000; // for reading why something was refused
+
+export async function attempt(call, timeoutMs) {
+    const {clock} = call.settings;
+    const controller = new AbortController();
+    const state = {timedOut: false};
+    const timer = clock.setTimeout(() => {
+        state.timedOut = true;
+        controller.abort(new DOMException('The attempt took too long.', 'TimeoutError'));
+    }, timeoutMs);
+    const unlink = {};
+    try {
+        const signal = linked(call.request.signal, controller, unlink);
+        const response = await sendFollowing(call, signal);
+        const outcome = await readOutcome(call, response);
+        unlink.keep = true;
+        return outcome;
+    } catch (error) {
+        if (call.request.signal?.aborted) {
+            return {type: 'transport_error', error: 'cancelled', cause: error};
+        }
+        return {type: 'transport_error', error: state.timedOut ? 'attempt_timeout' : errorKind(error), cause: error};
+    } finally {
+        clock.clearTimeout(timer);
+        if (!unlink.keep) {
+            unlink.now?.();
+        }
+    }
+}
+
+// The caller's abort must reach the body too, which is read after the attempt is over.
+function linked(signal, controller, unlink) {
+    if (!signal) {
+        return controller.signal;
+    }
+    if (typeof AbortSignal.any === 'function') {
+        return AbortSignal.any([signal, controller.signal]);
+    }
+    const follow = () => controller.abort(signal.reason);
+    signal.addEventListener('abort', follow, {once: true});
+    unlink.now = () => signal.removeEventListener('abort', follow);
+    return controller.signal;
+}
+
+async function sendFollowing(call, signal) {
+    const {request, settings, policy} = call;
+    const follows = settings.redirects === 'client' && (request.init.redirect ?? 'follow') === 'follow';
+    let hop = {url: request.url.href, method: request.method, body: request.body, dropSecrets: false};
+    for (let followed = 0; ; followed += 1) {
+        const init = {...request.init, method: hop.method, headers: headersFor(call, hop), signal};
+        init.redirect = follows ? 'manual' : request.init.redirect;
+        init.body = hop.body?.make();
+        if (isStream(init.body)) {
+            init.duplex = 'half';
+        }
+        const response = await settings.fetch(hop.url, init);
+        if (!follows || !isRedirect(response.status)) {
+            call.sameOrigin = !hop.dropSecrets;
+            return response;
+        }
+        const location = response.headers.get('location');
+        const decision = decideRedirect(policy, {
+            method: hop.method.toUpperCase(), status: response.status, from: hop.url, location, followed});
+        if (decision.action === 'stop' || hop.body?.kind === 'stream_once_consumed') {
+            call.redirectReason = decision.reason ?? 'body_not_replayable';
+            return response;
+        }
+        discard(response);
+        hop = {
+            url: decision.url, method: decision.method, body: decision.dropBody ? null : hop.body,
+            dropSecrets: hop.dropSecrets || decision.dropSecrets,
+        };
+    }
+}
+
+// The caller's own value is passed on as it is unless something has to be added or taken away.
+function headersFor(call, hop) {
+    const {request, settings, policy} = call;
+    const added = [];
+    if (call.madeKey) {
+        added.push([policy.idempotencyHeader, call.madeKey]);
+    }
+    if (call.attempts > 1 && settings.attemptHeader) {
+        added.push([settings.attemptHeader, String(call.attempts)]);
+    }
+    if (hop.body?.type) {
+        added.push(['Content-Type', hop.body.type]);
+    }
+    if (added.length === 0 && !hop.dropSecrets && hop.body === request.body) {
+        return request.headers;
+    }
+    const headers = new Headers(request.headers);
+    for (const [name, value] of added) {
+        headers.set(name, value);
+    }
+    if (hop.dropSecrets) {
+        const secrets = ['authorization', 'cookie', 'proxy-authorization', policy.idempotencyHeader];
+        [...secrets, ...settings.secretHeaders].forEach((name) => headers.delete(name));
+    }
+    if (hop.body !== request.body) {
+        ['content-type', 'content-length', 'content-encoding', 'content-language'].forEach((name) => headers.delete(name));
+    }
+    return headers;
+}
+
+async function readOutcome(call, response) {
+    const outcome = {
+        type: 'response', status: response.status, header: (name) => response.headers.get(name), body: null, response,
+    };
+    const {wholeAnswers, clock} = call.settings;
+    if (response.status >= 400 && wantsBody(call.policy, response)) {
+        outcome.body = await withinTime(clock, ERROR_BODY_MS, readSome(response.clone(), MAX_BODY_BYTES));
+        outcome.drained = outcome.body !== null;
+    } else if (response.status < 400 && wholeAnswers > 0 && response.body) {
+        await readSome(response.clone(), wholeAnswers);
+    }
+    return outcome;
+}
+
+function wantsBody(policy, {status, headers}) {
+    if (policy.retryStatuses.includes(status) || policy.retryTypes.length > 0) {
+        return true;
+    }
+    const length = headers.get('content-length');
+    return length !== null && Number(length) <= MAX_BODY_BYTES && /json/i.test(headers.get('content-type') ?? '');
+}
+
+// A refusal whose body is endless, slow or cut is judged by its status and headers.
+async function withinTime(clock, ms, reading) {
+    let timer;
+    const late = new Promise((resolve) => {
+        timer = clock.setTimeout(resolve, ms);
+    });
+    try {
+        const some = await Promise.race([reading, late]);
+        return some?.complete ? some.bytes : null;
+    } catch {
+        return null;
+    } finally {
+        clock.clearTimeout(timer);
+    }
+}

@@ -1,0 +1,135 @@
+// Request bodies: the same bytes on every attempt, or none after the first.
+
+// {kind, make, type}: `kind` as in the decision core (none, buffered, rewindable, stream_once),
+// `make()` gives what fetch is to send, `type` a Content-Type that goes with it, or null.
+export async function readBody(body, {bufferBody, bufferStreams}) {
+    if (body === null || body === undefined) {
+        return {kind: 'none', make: () => undefined, type: null};
+    }
+    if (typeof body === 'function') {
+        return {kind: 'rewindable', make: body, type: null};
+    }
+    if (body instanceof FormData) {
+        return formBody(body, bufferBody);
+    }
+    if (isStream(body)) {
+        return streamBody(body, bufferStreams ? bufferBody : 0);
+    }
+    const copy = copied(body);
+    return {kind: 'buffered', make: () => copy, type: null};
+}
+
+export function isStream(body) {
+    return typeof body === 'object' && body !== null && !(body instanceof Blob) && !(body instanceof URLSearchParams) &&
+        (typeof body.getReader === 'function' || typeof body[Symbol.asyncIterator] === 'function');
+}
+
+// What the caller could change between attempts is copied, as fetch itself does.
+function copied(body) {
+    if (body instanceof ArrayBuffer) {
+        return body.slice(0);
+    }
+    if (ArrayBuffer.isView(body)) {
+        return new Uint8Array(body.buffer, body.byteOffset, body.byteLength).slice();
+    }
+    return body instanceof URLSearchParams ? new URLSearchParams(body) : body;
+}
+
+// A form is written once, since each writing has another boundary.
+async function formBody(form, limit) {
+    let bytes = 0;
+    for (const [name, value] of form) {
+        bytes += name.length + (typeof value === 'string' ? value.length : value.size);
+    }
+    if (bytes > limit) {
+        return once(form);
+    }
+    const written = new Response(form);
+    const type = written.headers.get('content-type');
+    const buffer = await written.arrayBuffer();
+    return {kind: 'buffered', make: () => buffer, type};
+}
+
+// A stream is read ahead up to the limit; a longer one is sent once, what was read first.
+export async function streamBody(stream, limit) {
+    if (limit === 0) {
+        return once(stream);
+    }
+    const chunks = [];
+    let bytes = 0;
+    const iterator = chunksOf(stream);
+    while (bytes <= limit) {
+        const {done, value} = await iterator.next();
+        if (done) {
+            const whole = joined(chunks, bytes);
+            return {kind: 'buffered', make: () => whole, type: null};
+        }
+        const chunk = typeof value === 'string' ? new TextEncoder().encode(value) : value;
+        chunks.push(chunk);
+        bytes += chunk.byteLength;
+    }
+    return once(new ReadableStream({
+        async pull(controller) {
+            if (chunks.length > 0) {
+                controller.enqueue(chunks.shift());
+                return;
+            }
+            const {done, value} = await iterator.next();
+            done ? controller.close() : controller.enqueue(value);
+        },
+        cancel: (reason) => iterator.return?.(reason),
+    }));
+}
+
+function chunksOf(stream) {
+    if (typeof stream[Symbol.asyncIterator] === 'function') {
+        return stream[Symbol.asyncIterator]();
+    }
+    const reader = stream.getReader();
+    return {next: () => reader.read(), return: (reason) => reader.cancel(reason)};
+}
+
+function joined(chunks, bytes) {
+    const whole = new Uint8Array(bytes);
+    let at = 0;
+    for (const chunk of chunks) {
+        whole.set(chunk, at);
+        at += chunk.byteLength;
+    }
+    return whole;
+}
+
+function once(stream) {
+    const body = {kind: 'stream_once', type: null, make: () => {
+        body.kind = 'stream_once_consumed';
+        return stream;
+    }};
+    return body;
+}
+
+// Up to `limit` bytes of a response: {bytes, complete}. The rest is not waited for.
+export async function readSome(response, limit) {
+    if (!response.body) {
+        return {bytes: new Uint8Array(0), complete: true};
+    }
+    const reader = response.body.getReader();
+    const chunks = [];
+    let bytes = 0;
+    for (;;) {
+        const {done, value} = await reader.read();
+        if (done) {
+            return {bytes: joined(chunks, bytes), complete: true};
+        }
+        chunks.push(value);
+        bytes += value.byteLength;
+        if (bytes > limit) {
+            reader.cancel().catch(() => {});
+            return {bytes: joined(chunks, bytes), complete: false};
+        }
+    }
+}
+
+// A response that nobody will read gives its connection back.
+export function discard(response) {
+    response?.body?.cancel().catch(() => {});
+}

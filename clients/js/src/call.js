@@ -1,0 +1,318 @@
+// One logical call: admit, send, decide, wait, again. Everything that knows a rule is elsewhere.
+
+import {attempt} from './attempt.js';
+import {discard} from './bodies.js';
+import {Waiter} from './clock.js';
+import {decide, readAnswer} from './decide.js';
+import {MESSAGES, RationError} from './errors.js';
+import {makeTicket} from './gate.js';
+import {fieldValue} from './request.js';
+
+const WAKEABLE = new Set(['gate', 'concurrency']); // other waits end at their moment and not before
+
+export class Call {
+    constructor(shared, request, settings, policy) {
+        Object.assign(this, {shared, request, settings, policy});
+        this.clock = settings.clock;
+        this.waiter = new Waiter(this.clock);
+        this.startedAt = this.clock.now();
+        this.method = request.method.toUpperCase();
+        this.origin = shared.origin(request.url.origin);
+        this.attempts = 0;
+        this.waitedMs = 0;
+        this.last = {status: null, errorType: null};
+        this.redirectReason = null;
+        this.spread = false;
+        this.sameOrigin = true;
+        this.readKey();
+        const credential = settings.credential(request);
+        const operation = `${this.method} ${request.url.pathname}`;
+        const prefix = `${request.url.origin}\n${credential}\n`;
+        this.gateKey = prefix + settings.bucket({method: this.method, url: request.url, operation});
+        this.narrowKey = prefix + operation;
+    }
+
+    readKey() {
+        const {request, policy, settings, method} = this;
+        const given = fieldValue(request.headers, policy.idempotencyHeader.toLowerCase());
+        const wanted = given === null && (method === 'POST' || method === 'PATCH') && settings.makesKey(method, request.url);
+        this.madeKey = wanted ? settings.newKey() : null;
+        this.key = given ?? this.madeKey;
+        this.doubtKey = `${request.url.origin}\n${this.key}`;
+    }
+
+    async run() {
+        this.shared.counters.calls += 1;
+        for (;;) {
+            this.throwIfCancelled();
+            await this.paced();
+            const tickets = await this.admitted();
+            const outcome = await this.send(tickets);
+            const told = readAnswer(outcome, this.clock.wall());
+            this.learn(tickets, outcome, told);
+            const decision = this.decision(outcome, told);
+            if (decision.action === 'stop') {
+                return this.end(outcome, decision);
+            }
+            await this.waitToRetry(outcome, decision);
+        }
+    }
+
+    // Admission
+
+    async paced() {
+        if (this.shared.pacer) {
+            const sendAt = this.shared.pacer.reserve(this.clock.now());
+            this.stopIfLate(sendAt, null);
+            await this.wait(sendAt, 'pace');
+        }
+    }
+
+    // The tickets of the gates that let this call in: each must be handed to `learn`.
+    async admitted() {
+        const tickets = [];
+        try {
+            for (const gate of this.gates()) {
+                const ticket = makeTicket(this.waiter.wake, this.spread);
+                tickets.push({gate, ticket});
+                await this.passGate(gate, ticket);
+            }
+            await this.passLimit();
+            this.passLocalRefusals();
+            return tickets;
+        } catch (error) {
+            for (const {gate, ticket} of tickets) {
+                this.giveBack(gate, ticket);
+            }
+            throw error;
+        }
+    }
+
+    gates() {
+        const {shared} = this;
+        const main = shared.gates.open(this.gateKey, this.clock.now());
+        // A repeat under a key may be of a call that was done: its answer is there to be had.
+        const repeats = this.key !== null && (this.attempts > 0 || shared.doubts.has(this.doubtKey));
+        const narrow = repeats ? null : shared.narrowGates.find(this.narrowKey);
+        return narrow ? [narrow, main] : [main];
+    }
+
+    async passGate(gate, ticket) {
+        for (;;) {
+            const now = this.clock.now();
+            const answer = gate.ask(ticket, now);
+            if (answer === 'go') {
+                return;
+            }
+            if (answer.rejectUntil !== undefined) {
+                throw this.refusal('gate_closed', this.clock.wall() + answer.rejectUntil - now);
+            }
+            this.stopIfLate(answer.waitUntil ?? now, answer.waitUntil);
+            await this.wait(answer.waitUntil, 'gate');
+        }
+    }
+
+    async passLimit() {
+        const {concurrency} = this.origin;
+        const ticket = {wake: this.waiter.wake};
+        try {
+            while (concurrency && !concurrency.ask(ticket)) {
+                this.stopIfLate(this.clock.now(), null);
+                await this.wait(null, 'concurrency');
+            }
+        } catch (error) {
+            concurrency.leave(ticket);
+            throw error;
+        }
+    }
+
+    passLocalRefusals() {
+        const {breaker, throttle, concurrency} = this.origin;
+        const now = this.clock.now();
+        const reason = throttle?.rejects(now, this.settings.random) ? 'throttled'
+            : breaker && !breaker.allows(now) ? 'breaker_open' : null;
+        if (reason) {
+            concurrency?.done(now, null);
+            throw this.refusal(reason, reason === 'breaker_open' ? this.clock.wall() + breaker.openUntil - now : null);
+        }
+        throttle?.sent(now);
+    }
+
+    giveBack(gate, ticket) {
+        const now = this.clock.now();
+        if (ticket.granted) {
+            gate.done(ticket, {told: null, refused: false}, now);
+        } else {
+            gate.leave(ticket, now);
+        }
+    }
+
+    // Sending and learning
+
+    async send() {
+        this.attempts += 1;
+        this.shared.counters.sends += 1;
+        const left = this.startedAt + this.policy.totalDeadlineMs - this.clock.now();
+        this.hook('onSend', {attempt: this.attempts, method: this.method, url: this.request.url.href});
+        const outcome = await attempt(this, Math.max(1, Math.min(this.policy.attemptTimeoutMs, left)));
+        this.hook('onAnswer', {attempt: this.attempts, status: outcome.status ?? null, error: outcome.error ?? null,
+            response: outcome.response ?? null});
+        return outcome;
+    }
+
+    learn(tickets, outcome, told) {
+        const now = this.clock.now();
+        const answered = outcome.type === 'response';
+        const refused = answered && this.policy.retryStatuses.includes(outcome.status);
+        const narrow = refused && this.policy.narrowTypes.includes(told.errorType);
+        this.last = {status: told.status, errorType: told.errorType};
+        if (narrow && told.floorMs !== null) {
+            this.shared.narrowGates.open(this.narrowKey, now).close(now + told.floorMs, 0);
+        }
+        const mute = narrow || !this.sameOrigin || this.policy.neverRetryTypes.includes(told.errorType);
+        const lesson = !answered ? null : mute ? {...told, floorMs: null, limits: []} : told;
+        for (const {gate, ticket} of tickets) {
+            gate.done(ticket, {told: lesson, refused: refused && !narrow}, now);
+        }
+        this.learnHealth(outcome, now);
+        this.learnDoubt(outcome, answered);
+    }
+
+    learnHealth(outcome, now) {
+        const {breaker, throttle, concurrency, budget} = this.origin;
+        if (outcome.error === 'cancelled') {
+            breaker?.abandoned();
+            concurrency?.done(now, null);
+            return;
+        }
+        const down = outcome.type !== 'response' || outcome.status === 503;
+        const throttled = outcome.status === 429 || outcome.status === 503 || outcome.error === 'attempt_timeout';
+        breaker?.outcome(now, down);
+        throttle?.answered(now, !down);
+        concurrency?.done(now, throttled ? 'throttled' : outcome.type === 'response' ? 'ok' : null);
+        if (outcome.status < 400) {
+            budget.success();
+        }
+    }
+
+    learnDoubt(outcome, answered) {
+        if (this.key === null) {
+            return;
+        }
+        if (answered) {
+            this.shared.doubts.delete(this.doubtKey);
+        } else if (!this.policy.nothingSentKinds.includes(outcome.error)) {
+            this.shared.addDoubt(this.doubtKey);
+        }
+    }
+
+    decision(outcome, told) {
+        const now = this.clock.now();
+        return decide({
+            policy: this.policy, method: this.method, keyed: this.key !== null, body: this.request.body.kind,
+            attemptsMade: this.attempts, elapsedMs: now - this.startedAt, outcome, told,
+            retryTokens: this.origin.budget.tokens(now), cancelled: this.request.signal?.aborted ?? false,
+            nowUnixMs: this.clock.wall(), random: this.settings.random,
+        });
+    }
+
+    // Waiting
+
+    async waitToRetry(outcome, decision) {
+        const reason = String(outcome.status ?? outcome.error);
+        if (!outcome.drained) {
+            discard(outcome.response);
+        }
+        this.shared.count('retries', reason);
+        const now = this.clock.now();
+        this.origin.budget.retry(now);
+        this.spread = decision.source !== 'backoff';
+        await this.wait(now + decision.waitMs, decision.source, reason);
+    }
+
+    // Until the moment, a wake or the deadline; throws the caller's reason when cancelled.
+    async wait(moment, source, reason = null) {
+        const from = this.clock.now();
+        const latest = this.startedAt + this.policy.totalDeadlineMs - this.policy.minAttemptMs;
+        const until = moment === null ? latest : Math.min(moment, latest);
+        if (until > from || reason !== null) {
+            this.hook('onWait', {attempt: this.attempts, source, reason, ms: moment === null ? null : moment - from});
+            do {
+                await this.waiter.until(until, this.request.signal);
+            } while (!WAKEABLE.has(source) && this.clock.now() < until && !this.request.signal?.aborted);
+            const waited = this.clock.now() - from;
+            this.waitedMs += waited;
+            this.shared.count('waitMs', source, waited);
+        }
+        this.throwIfCancelled();
+    }
+
+    // Stops the call when nothing could be sent at `moment` any more.
+    stopIfLate(moment, opensAt) {
+        const now = this.clock.now();
+        const latest = this.startedAt + this.policy.totalDeadlineMs - this.policy.minAttemptMs;
+        if (moment > latest || now >= latest) {
+            throw this.refusal('deadline', opensAt === null ? null : this.clock.wall() + opensAt - now);
+        }
+    }
+
+    throwIfCancelled() {
+        if (this.request.signal?.aborted) {
+            this.finish('cancelled', null);
+            throw this.noted(this.request.signal.reason);
+        }
+    }
+
+    // Ends
+
+    end(outcome, decision) {
+        const reason = decision.reason === 'success' && this.redirectReason ? this.redirectReason : decision.reason;
+        this.finish(reason, decision.retryAtUnixMs);
+        if (outcome.type === 'response') {
+            if (reason === 'cancelled') {
+                discard(outcome.response);
+                throw this.noted(this.request.signal.reason);
+            }
+            return this.noted(outcome.response);
+        }
+        if (reason === 'cancelled') {
+            throw this.noted(this.request.signal.reason);
+        }
+        if (reason === 'deadline') {
+            throw this.noted(Object.assign(new RationError(MESSAGES.deadline, this.info), {cause: outcome.cause}));
+        }
+        throw this.noted(outcome.cause);
+    }
+
+    refusal(reason, retryAt) {
+        this.shared.count('localRefusals', reason);
+        this.finish(reason, retryAt);
+        return this.noted(new RationError(MESSAGES[reason], this.info));
+    }
+
+    finish(reason, retryAt) {
+        this.info = Object.freeze({
+            attempts: this.attempts, reason, retryAt, idempotencyKey: this.key, waitedMs: this.waitedMs, ...this.last,
+        });
+        this.hook('onDone', {...this.info, attempt: this.attempts});
+    }
+
+    noted(result) {
+        if (result !== null && (typeof result === 'object' || typeof result === 'function')) {
+            this.settings.infos.set(result, this.info);
+        }
+        return result;
+    }
+
+    // Watching changes nothing: what a hook throws is its own matter.
+    hook(name, event) {
+        const hook = this.settings.hooks[name];
+        if (hook) {
+            try {
+                hook(event);
+            } catch {
+                // not the call's failure
+            }
+        }
+    }
+}

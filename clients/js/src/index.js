@@ -1,0 +1,130 @@
+// A fetch that behaves well against rate limits.
+//
+//   import {createClient} from 'ration-client';
+//   const fetch = createClient();
+//   const answer = await fetch('https://api.example/v1/quote');
+//   fetch.info(answer); // {attempts, reason, retryAt, idempotencyKey, ...}
+//
+// All calls of one client share what answers told: make one client and keep it.
+
+import {Call} from './call.js';
+import {SYSTEM_CLOCK} from './clock.js';
+import {makePolicy} from './policy.js';
+import {fieldValue, readRequest, routeMatcher} from './request.js';
+import {MAX_GATES, Shared} from './shared.js';
+
+export {RationError} from './errors.js';
+export {DEFAULT_POLICY} from './policy.js';
+
+const IN_BROWSER = typeof globalThis.document === 'object' ||
+    (typeof globalThis.WorkerGlobalScope === 'function' && typeof globalThis.process === 'undefined');
+const DEFAULT_BUFFER = 1024 * 1024;
+
+export function createClient(options = {}) {
+    const settings = makeSettings(options);
+    const shared = new Shared(settings);
+    const client = async (input, init) => {
+        const request = await readRequest(input, init, settings);
+        const policy = policyOf(settings, request.own);
+        return new Call(shared, request, settingsOf(settings, request.own), policy).run();
+    };
+    client.info = (result) => settings.infos.get(result);
+    client.stats = () => shared.stats();
+    return client;
+}
+
+function makeSettings(options) {
+    const policy = makePolicy(options.nested ? {...options, maxRetries: 0} : options);
+    return {
+        policy,
+        fetch: options.fetch ?? ((url, init) => globalThis.fetch(url, init)),
+        clock: options.clock ?? SYSTEM_CLOCK,
+        random: options.random ?? Math.random,
+        newKey: options.newKey ?? (() => globalThis.crypto?.randomUUID?.() ?? uuidFrom(Math.random)),
+        hooks: options.hooks ?? {},
+        bucket: bucketOf(options.bucket ?? 'path'),
+        credential: options.credential ?? standardCredential,
+        makesKey: keyRule(policy.idempotency),
+        bufferBody: options.bufferBody ?? DEFAULT_BUFFER,
+        bufferStreams: options.bufferStreams ?? false,
+        wholeAnswers: options.wholeAnswers ?? 0,
+        redirects: options.redirects ?? (IN_BROWSER ? 'platform' : 'client'),
+        attemptHeader: options.attemptHeader === undefined ? (IN_BROWSER ? null : 'Retry-Attempt') : options.attemptHeader,
+        secretHeaders: options.secretHeaders ?? ['X-Api-Key'],
+        maxGates: options.maxGates ?? MAX_GATES,
+        breaker: optional(options.breaker),
+        throttle: optional(options.throttle),
+        concurrency: optional(options.concurrency),
+        pace: options.pace ?? null,
+        infos: new WeakMap(),
+    };
+}
+
+function optional(value) {
+    return value === true ? {} : value || null;
+}
+
+function bucketOf(bucket) {
+    if (bucket === 'path') {
+        return ({operation}) => operation;
+    }
+    if (bucket === 'origin') {
+        return () => '';
+    }
+    if (typeof bucket !== 'function') {
+        throw new TypeError("bucket must be 'path', 'origin' or a function");
+    }
+    return bucket;
+}
+
+function keyRule(idempotency) {
+    if (idempotency === 'caller' || idempotency === 'auto') {
+        return () => idempotency === 'auto';
+    }
+    if (Array.isArray(idempotency)) {
+        const matches = routeMatcher(idempotency);
+        return (method, url) => matches(method, url.pathname);
+    }
+    if (typeof idempotency !== 'function') {
+        throw new TypeError("idempotency must be 'caller', 'auto', an array of routes or a function");
+    }
+    return idempotency;
+}
+
+function standardCredential({headers}) {
+    return fieldValue(headers, 'authorization') ?? fieldValue(headers, 'x-api-key') ?? '';
+}
+
+function policyOf(settings, own) {
+    return Object.keys(own).length === 0 ? settings.policy : makePolicy({...settings.policy, ...own});
+}
+
+function settingsOf(settings, own) {
+    const changed = {};
+    if (own.bucket !== undefined) {
+        changed.bucket = bucketOf(own.bucket);
+    }
+    if (own.idempotency !== undefined) {
+        changed.makesKey = keyRule(own.idempotency);
+    }
+    if (own.wholeAnswers !== undefined) {
+        changed.wholeAnswers = own.wholeAnswers;
+    }
+    return Object.keys(changed).length === 0 ? settings : {...settings, ...changed};
+}
+
+// RFC 9562 version 4, where crypto.randomUUID is missing (pages that are not served over TLS).
+function uuidFrom(random) {
+    const bytes = new Uint8Array(16);
+    if (globalThis.crypto?.getRandomValues) {
+        globalThis.crypto.getRandomValues(bytes);
+    } else {
+        bytes.forEach((_, index) => {
+            bytes[index] = Math.floor(random() * 256);
+        });
+    }
+    bytes[6] = (bytes[6] & 0x0f) | 0x40;
+    bytes[8] = (bytes[8] & 0x3f) | 0x80;
+    const hex = Array.from(bytes, (byte) => byte.toString(16).padStart(2, '0')).join('');
+    return [8, 12, 16, 20].reduceRight((text, at) => `${text.slice(0, at)}-${text.slice(at)}`, hex);
+}

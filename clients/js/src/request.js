@@ -1,0 +1,59 @@
+// What is to be sent, read from fetch's arguments: once per call, whatever the number of attempts.
+
+import {readBody, streamBody} from './bodies.js';
+
+const COPIED = ['cache', 'credentials', 'integrity', 'keepalive', 'mode', 'referrer', 'referrerPolicy', 'redirect'];
+const PLACEHOLDER = /\\\{[^/]+\\\}/g;
+
+// {url, method, headers, body, signal, init, own}: `init` is what goes to fetch unchanged, `own` the
+// call's own settings (`init.ration`).
+export async function readRequest(input, init = {}, settings) {
+    const {ration: own = {}, ...rest} = init;
+    const request = typeof Request === 'function' && input instanceof Request ? input : null;
+    const fields = request ? {...fieldsOf(request), ...rest} : rest;
+    const method = fields.method ?? 'GET';
+    const url = new URL(request ? request.url : input, globalThis.location?.href);
+    const body = rest.body === undefined && request?.body
+        ? await streamBody(request.body, settings.bufferBody)
+        : await readBody(rest.body, settings);
+    return {url, method, headers: fields.headers, body, signal: fields.signal ?? null, init: fields, own};
+}
+
+function fieldsOf(request) {
+    const fields = {method: request.method, headers: request.headers, signal: request.signal};
+    for (const name of COPIED) {
+        // What a page may not set again ("navigate") and what is unset stays as fetch has it.
+        if (request[name] !== undefined && request[name] !== '' && request[name] !== 'navigate' &&
+            request[name] !== 'about:client') {
+            fields[name] = request[name];
+        }
+    }
+    return fields;
+}
+
+// The value of a field in any of the forms that fetch takes, by a lower-case name; null when absent.
+export function fieldValue(headers, name) {
+    if (headers === undefined || headers === null) {
+        return null;
+    }
+    if (typeof headers.get === 'function') {
+        return headers.get(name);
+    }
+    const pairs = typeof headers[Symbol.iterator] === 'function' ? headers : Object.entries(headers);
+    for (const [field, value] of pairs) {
+        if (field.toLowerCase() === name) {
+            return String(value);
+        }
+    }
+    return null;
+}
+
+// A function that says whether a request ("POST", "/v1/bookings") is on the list of patterns;
+// `{x}` in a pattern is one segment, `**` the rest.
+export function routeMatcher(patterns) {
+    const expressions = patterns.map((pattern) => {
+        const text = pattern.replace(/[.*+?^${}()|[\]\\]/g, '\\$&');
+        return new RegExp(`^${text.replace(PLACEHOLDER, '[^/]+').replaceAll('\\*\\*', '.*')}$`);
+    });
+    return (method, path) => expressions.some((expression) => expression.test(`${method} ${path}`));
+}

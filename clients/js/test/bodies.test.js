@@ -1,0 +1,137 @@
+// What fetch takes, this takes; and every attempt carries the same bytes.
+
+import assert from 'node:assert/strict';
+import {after, before, test} from 'node:test';
+
+import {createClient} from '../src/index.js';
+import {HostileServer, reply} from './hostile.js';
+
+let server;
+before(async () => {
+    server = await HostileServer.start();
+});
+after(() => server.stop());
+
+const field = (entry, name) => entry.headers.find(([field]) => field.toLowerCase() === name)?.[1];
+const BUSY = reply(503);
+const OK = reply(200, {}, 'good');
+
+// Sends through one refusal; gives the two requests.
+async function twice(init, {input = (url) => url, ...options} = {}) {
+    const {url, log} = await server.script([BUSY, OK]);
+    const client = createClient({backoffBaseMs: 5, ...options});
+    const answer = await client(input(url), init);
+    return {sends: await log(), status: answer.status, info: client.info(answer)};
+}
+
+function streamOf(...chunks) {
+    return new ReadableStream({
+        start(controller) {
+            chunks.forEach((chunk) => controller.enqueue(new TextEncoder().encode(chunk)));
+            controller.close();
+        },
+    });
+}
+
+const BODIES = {
+    'text': ['plain text', 'plain text'],
+    'an ArrayBuffer': [new TextEncoder().encode('bytes').buffer, 'bytes'],
+    'a view': [new Uint8Array(new TextEncoder().encode('[view]').buffer, 1, 4), 'view'],
+    'a Blob': [new Blob(['blob'], {type: 'text/x'}), 'blob'],
+    'URLSearchParams': [new URLSearchParams({a: '1 2'}), 'a=1+2'],
+    'a function': [() => streamOf('made ', 'anew'), 'made anew'],
+};
+
+for (const [name, [body, text]] of Object.entries(BODIES)) {
+    test(`${name} is sent twice`, async () => {
+        const {sends, status} = await twice({method: 'PUT', body});
+        assert.equal(status, 200);
+        assert.deepEqual(sends.map((entry) => entry.body), [text, text]);
+        assert.equal(field(sends[0], 'content-type'), field(sends[1], 'content-type'));
+    });
+}
+
+test('a form has one boundary on both sends', async () => {
+    const form = new FormData();
+    form.set('name', 'value');
+    form.set('file', new Blob(['content']), 'a.txt');
+    const {sends} = await twice({method: 'PUT', body: form});
+    assert.equal(sends.length, 2);
+    assert.equal(sends[0].body, sends[1].body);
+    assert.match(sends[0].body, /name="file"; filename="a.txt"[^]*content/);
+    assert.equal(field(sends[0], 'content-type'), field(sends[1], 'content-type'));
+    assert.match(field(sends[0], 'content-type'), /^multipart\/form-data; boundary=/);
+});
+
+test('a form beyond the buffer is sent once', async () => {
+    const form = new FormData();
+    form.set('file', new Blob(['x'.repeat(2000)]), 'a.txt');
+    const {sends, status, info} = await twice({method: 'PUT', body: form}, {bufferBody: 1000});
+    assert.deepEqual([sends.length, status, info.reason], [1, 503, 'body_not_replayable']);
+});
+
+test('a stream is sent once', async () => {
+    const {sends, status, info} = await twice({method: 'PUT', body: streamOf('only ', 'once'), duplex: 'half'});
+    assert.deepEqual([sends.length, status, info.reason], [1, 503, 'body_not_replayable']);
+    assert.equal(sends[0].body, 'only once');
+});
+
+test('an async iterable is sent once', async () => {
+    async function* chunks() {
+        yield new TextEncoder().encode('a');
+        yield new TextEncoder().encode('b');
+    }
+    const {sends} = await twice({method: 'PUT', body: chunks(), duplex: 'half'});
+    assert.deepEqual(sends.map((entry) => entry.body), ['ab']);
+});
+
+test('a stream is sent twice when streams may be buffered, up to the buffer', async () => {
+    const options = {bufferStreams: true, bufferBody: 10};
+    const good = await twice({method: 'PUT', body: streamOf('12345', '67890')}, options);
+    assert.deepEqual(good.sends.map((entry) => entry.body), ['1234567890', '1234567890']);
+    const long = await twice({method: 'PUT', body: streamOf('12345', '678901')}, options);
+    assert.deepEqual([long.sends.map((entry) => entry.body), long.status], [['12345678901'], 503]);
+});
+
+test('a Request is sent twice, with its headers and method', async () => {
+    const input = (url) => new Request(url, {method: 'PUT', body: 'from a request', headers: {'X-Note': 'n', 'Authorization': 'Bearer t'}});
+    const {sends} = await twice(undefined, {input});
+    assert.deepEqual(sends.map((entry) => [entry.method, entry.body, field(entry, 'x-note')]),
+        [['PUT', 'from a request', 'n'], ['PUT', 'from a request', 'n']]);
+});
+
+test('init stands over the Request', async () => {
+    const input = (url) => new Request(url, {headers: {'X-Note': 'request'}});
+    const {sends} = await twice({headers: new Headers({'X-Note': 'init'}), method: 'DELETE'}, {input});
+    assert.deepEqual(sends.map((entry) => [entry.method, field(entry, 'x-note')]), [['DELETE', 'init'], ['DELETE', 'init']]);
+});
+
+test('a URL object and headers in each form', async () => {
+    for (const headers of [{'X-Note': 'n'}, new Headers({'X-Note': 'n'}), [['X-Note', 'n']]]) {
+        const {sends} = await twice({headers}, {input: (url) => new URL(url)});
+        assert.deepEqual(sends.map((entry) => field(entry, 'x-note')), ['n', 'n']);
+    }
+});
+
+test('a key in a Headers object is seen, in any case', async () => {
+    for (const headers of [new Headers({'IDEMPOTENCY-KEY': 'k'}), [['idempotency-key', 'k']], {'Idempotency-key': 'k'}]) {
+        const {sends, status} = await twice({method: 'POST', body: 'x', headers}, {idempotency: 'auto'});
+        assert.equal(status, 200);
+        assert.deepEqual(sends.map((entry) => field(entry, 'idempotency-key')), ['k', 'k']);
+    }
+});
+
+test('the caller\'s bytes may change after the call began', async () => {
+    const bytes = new TextEncoder().encode('before');
+    const {url, log} = await server.script([BUSY, OK]);
+    const call = createClient({backoffBaseMs: 5})(url, {method: 'PUT', body: bytes});
+    bytes.fill(0);
+    await call;
+    assert.deepEqual((await log()).map((entry) => entry.body), ['before', 'before']);
+});
+
+test('the last answer is given back unread', async () => {
+    const {url} = await server.script([reply(429, {'Retry-After': '3600'}, '{"error":{"type":"rate_limited"}}')]);
+    const answer = await createClient()(url);
+    assert.deepEqual(await answer.json(), {error: {type: 'rate_limited'}});
+});
