@@ -38,6 +38,9 @@ export function errorKind(error) {
             return kind;
         }
     }
+    if (error instanceof TypeError && error.message === 'terminated') {
+        return 'connection_lost'; // a body that broke off; its cause may have lost its code in a clone
+    }
     if (error instanceof TypeError && (cause ?? null) === null) {
         return BROWSER_FAILURE.test(error.message) ? 'connection_lost' : 'bad_request';
     }

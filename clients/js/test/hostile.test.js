@@ -9,10 +9,6 @@ import {HostileServer, reply} from './hostile.js';
 
 const OK = reply(200, {}, 'good');
 let server;
-before(async () => {
-    server = await HostileServer.start();
-});
-after(() => server.stop());
 
 const field = (entry, name) => entry.headers.find(([field]) => field.toLowerCase() === name)?.[1];
 const rejected = (promise) => promise.then(() => assert.fail('it was answered'), (error) => error);
@@ -41,6 +37,11 @@ async function twoSends(first, {atLeastMs = 0, atMostMs = 550, ...options} = {})
 }
 
 describe('a hostile server', {concurrency: 8}, () => {
+    before(async () => {
+        server = await HostileServer.start();
+    });
+    after(() => server.stop());
+
     for (const value of ['0', '-3', 'garbage', '', '1m0s', '1e3', '٣']) {
         test(`Retry-After "${value}" is backoff`, () => twoSends(reply(429, {'Retry-After': value})));
     }
