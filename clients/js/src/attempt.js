@@ -1,7 +1,7 @@
 // One attempt: send, follow redirects, read what a decision needs. Never throws; gives an outcome
 // in the decision core's words, with `response` or `error` beside it.
 
-import {discard, isStream, readSome} from './bodies.js';
+import {discard, isStream, peek} from './bodies.js';
 import {errorKind} from './errors.js';
 import {MAX_BODY_BYTES} from './hints.js';
 import {decideRedirect, isRedirect} from './redirect.js';
@@ -21,6 +21,12 @@ export async function attempt(call, timeoutMs) {
         const signal = linked(call.request.signal, controller, unlink);
         const response = await sendFollowing(call, signal);
         const outcome = await readOutcome(call, response);
+        outcome.abandon = () => {
+            if (!outcome.drained) {
+                discard(outcome.response);
+                controller.abort();
+            }
+        };
         unlink.keep = true;
         return outcome;
     } catch (error) {
@@ -73,7 +79,7 @@ async function sendFollowing(call, signal) {
             call.redirectReason = decision.reason ?? 'body_not_replayable';
             return response;
         }
-        discard(response);
+        discard((await peek(response, MAX_BODY_BYTES)).response);
         hop = {
             url: decision.url, method: decision.method, body: decision.dropBody ? null : hop.body,
             dropSecrets: hop.dropSecrets || decision.dropSecrets,
@@ -117,10 +123,16 @@ async function readOutcome(call, response) {
     };
     const {wholeAnswers, clock} = call.settings;
     if (response.status >= 400 && wantsBody(call.policy, response)) {
-        outcome.body = await withinTime(clock, ERROR_BODY_MS, readSome(response.clone(), MAX_BODY_BYTES));
-        outcome.drained = outcome.body !== null;
-    } else if (response.status < 400 && wholeAnswers > 0 && response.body) {
-        await readSome(response.clone(), wholeAnswers);
+        // A refusal whose body is endless, slow or cut is judged by its status and headers.
+        const seen = await withinTime(clock, ERROR_BODY_MS, (late) => peek(response, MAX_BODY_BYTES, late));
+        return {...outcome, body: seen.complete ? seen.bytes : null, drained: seen.complete, response: seen.response};
+    }
+    if (response.status < 400 && wholeAnswers > 0) {
+        const seen = await peek(response, wholeAnswers);
+        if (seen.broken) {
+            throw seen.broken;
+        }
+        return {...outcome, response: seen.response};
     }
     return outcome;
 }
@@ -133,17 +145,13 @@ function wantsBody(policy, {status, headers}) {
     return length !== null && Number(length) <= MAX_BODY_BYTES && /json/i.test(headers.get('content-type') ?? '');
 }
 
-// A refusal whose body is endless, slow or cut is judged by its status and headers.
-async function withinTime(clock, ms, reading) {
+async function withinTime(clock, ms, work) {
     let timer;
     const late = new Promise((resolve) => {
         timer = clock.setTimeout(resolve, ms);
     });
     try {
-        const some = await Promise.race([reading, late]);
-        return some?.complete ? some.bytes : null;
-    } catch {
-        return null;
+        return await work(late);
     } finally {
         clock.clearTimeout(timer);
     }

@@ -107,26 +107,58 @@ function once(stream) {
     return body;
 }
 
-// Up to `limit` bytes of a response: {bytes, complete}. The rest is not waited for.
-export async function readSome(response, limit) {
+// Reads up to `limit` bytes of a response's body, or until `late`, where given, is settled:
+// {bytes, complete, broken, response}. `response` has the whole body still before it: it is made anew,
+// since a clone of an unfinished body holds on to its connection on older runtimes.
+export async function peek(response, limit, late = null) {
     if (!response.body) {
-        return {bytes: new Uint8Array(0), complete: true};
+        return {bytes: new Uint8Array(0), complete: true, broken: null, response};
     }
     const reader = response.body.getReader();
-    const chunks = [];
-    let bytes = 0;
-    for (;;) {
-        const {done, value} = await reader.read();
-        if (done) {
-            return {bytes: joined(chunks, bytes), complete: true};
+    const seen = {chunks: [], bytes: 0, pending: null, broken: null};
+    let complete = false;
+    while (!complete && seen.bytes <= limit) {
+        seen.pending = reader.read();
+        seen.pending.catch(() => {}); // told to whoever reads on, if anybody does
+        const result = await (late ? Promise.race([seen.pending, late]) : seen.pending).catch((error) => {
+            seen.broken = error;
+        });
+        if (!result) {
+            break;
         }
-        chunks.push(value);
-        bytes += value.byteLength;
-        if (bytes > limit) {
-            reader.cancel().catch(() => {});
-            return {bytes: joined(chunks, bytes), complete: false};
+        seen.pending = null;
+        complete = result.done;
+        if (!complete) {
+            seen.chunks.push(result.value);
+            seen.bytes += result.value.byteLength;
         }
     }
+    const bytes = joined(seen.chunks, seen.bytes);
+    return {bytes, complete, broken: seen.broken, response: remade(response, complete ? bytes : restOf(reader, seen))};
+}
+
+function restOf(reader, seen) {
+    return new ReadableStream({
+        async pull(controller) {
+            if (seen.chunks.length > 0) {
+                controller.enqueue(seen.chunks.shift());
+                return;
+            }
+            const {done, value} = await (seen.pending ?? reader.read());
+            seen.pending = null;
+            done ? controller.close() : controller.enqueue(value);
+        },
+        cancel: (reason) => reader.cancel(reason),
+    }, {highWaterMark: 0});
+}
+
+function remade(response, body) {
+    const {status, statusText, headers} = response;
+    const made = new Response(body, {status, statusText, headers});
+    for (const name of ['url', 'redirected', 'type']) {
+        Object.defineProperty(made, name, {value: response[name], configurable: true});
+    }
+    return made;
 }
 
 // A response that nobody will read gives its connection back.

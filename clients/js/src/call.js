@@ -1,7 +1,6 @@
 // One logical call: admit, send, decide, wait, again. Everything that knows a rule is elsewhere.
 
 import {attempt} from './attempt.js';
-import {discard} from './bodies.js';
 import {Waiter} from './clock.js';
 import {decide, readAnswer} from './decide.js';
 import {MESSAGES, RationError} from './errors.js';
@@ -220,9 +219,7 @@ export class Call {
 
     async waitToRetry(outcome, decision) {
         const reason = String(outcome.status ?? outcome.error);
-        if (!outcome.drained) {
-            discard(outcome.response);
-        }
+        outcome.abandon?.();
         this.shared.count('retries', reason);
         const now = this.clock.now();
         this.origin.budget.retry(now);
@@ -270,7 +267,7 @@ export class Call {
         this.finish(reason, decision.retryAtUnixMs);
         if (outcome.type === 'response') {
             if (reason === 'cancelled') {
-                discard(outcome.response);
+                outcome.abandon();
                 throw this.noted(this.request.signal.reason);
             }
             return this.noted(outcome.response);

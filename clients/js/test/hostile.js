@@ -20,7 +20,6 @@ export class HostileServer {
         server.child = spawn('python3', ['-B', PROGRAM, '--certificate', certificate, '--key', key],
             {stdio: ['pipe', 'pipe', 'inherit']});
         process.once('exit', () => server.child.kill());
-        server.child.unref();
         const line = await new Promise((resolve) => server.child.stdout.once('data', resolve));
         server.ports = JSON.parse(line);
         server.origin = `http://localhost:${server.ports.http}`;
