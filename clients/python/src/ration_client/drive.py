@@ -1,0 +1,141 @@
+"""Drives calls: on threads, or on an event loop that anyio knows."""
+
+from __future__ import annotations
+
+import contextlib
+import contextvars
+import threading
+from typing import Any, Awaitable, Callable, Iterator, Optional, Set
+
+from .call import Call, Ending, Send
+from .decide import Outcome
+from .shared import Shared
+
+_current: contextvars.ContextVar[Optional["CancelToken"]] = contextvars.ContextVar("ration_cancel", default=None)
+
+
+class CancelToken:
+    """Ends calls that were begun inside `scope()`, from any thread: a wait at once, a send when it returns.
+
+        token = CancelToken()
+        with token.scope():
+            client.get(url)          # elsewhere: token.cancel()
+    """
+
+    def __init__(self) -> None:
+        self._lock, self._calls, self.cancelled = threading.Lock(), set(), False  # type: ignore[var-annotated]
+
+    def cancel(self) -> None:
+        with self._lock:
+            self.cancelled = True
+            calls: Set[Call] = set(self._calls)
+        for call in calls:
+            call.cancelled = True
+            call.wake()
+
+    @contextlib.contextmanager
+    def scope(self) -> Iterator["CancelToken"]:
+        before = _current.set(self)
+        try:
+            yield self
+        finally:
+            _current.reset(before)
+
+    def add(self, call: Call) -> None:
+        with self._lock:
+            self._calls.add(call)
+            call.cancelled = call.cancelled or self.cancelled
+
+    def remove(self, call: Call) -> None:
+        with self._lock:
+            self._calls.discard(call)
+
+
+def flush(shared: Shared, call: Call) -> None:
+    """Watching changes nothing: what a hook raises is its own matter."""
+    events, call.events = call.events, []
+    for hook, event in events:
+        with contextlib.suppress(Exception):
+            shared.settings.hooks[hook](event)
+
+
+def drive(shared: Shared, call: Call, send: Callable[[Send], Outcome], closing: CancelToken) -> Ending:
+    """Runs the call on this thread. `send` gives an outcome and raises nothing but what ends the thread."""
+    tokens = [token for token in (closing, _current.get()) if token]
+    for token in tokens:
+        token.add(call)
+    steps, value = call.run(), None
+    sending = False
+    try:
+        while True:
+            try:
+                with shared.lock:
+                    step = steps.send(value)
+            except StopIteration as stop:
+                return stop.value
+            finally:
+                if call.events:
+                    flush(shared, call)
+            value = None
+            if isinstance(step, Send):
+                sending = True
+                value = send(step)
+                sending = False
+            else:
+                _sleep(shared, call, step.until)
+    finally:
+        for token in tokens:
+            token.remove(call)
+        with shared.lock:
+            if sending:
+                call.abandoned()
+            steps.close()
+
+
+def _sleep(shared: Shared, call: Call, until: float) -> None:
+    event = threading.Event()
+    call.waker = event.set
+    if not call.woken and not call.cancelled:
+        event.wait(max(0.0, min((until - shared.settings.clock.now()) / 1000, threading.TIMEOUT_MAX)))
+    call.waker = None
+
+
+async def drive_async(shared: Shared, call: Call, send: Callable[[Send], Awaitable[Outcome]]) -> Ending:
+    """Runs the call on this event loop; cancelling the task ends it wherever it is."""
+    steps, value = call.run(), None
+    sending = False
+    try:
+        while True:
+            try:
+                with shared.lock:
+                    step: Any = steps.send(value)
+            except StopIteration as stop:
+                return stop.value
+            finally:
+                if call.events:
+                    flush(shared, call)
+            value = None
+            if isinstance(step, Send):
+                sending = True
+                value = await send(step)
+                sending = False
+            else:
+                await _sleep_async(shared, call, step.until)
+    finally:
+        with shared.lock:
+            if sending:
+                call.abandoned()
+            steps.close()
+
+
+async def _sleep_async(shared: Shared, call: Call, until: float) -> None:
+    import anyio  # httpx, the only user, brings it
+
+    event = anyio.Event()
+    call.waker = event.set
+    try:
+        if not call.woken:
+            with anyio.move_on_after(max(0.0, (until - shared.settings.clock.now()) / 1000)):
+                await event.wait()
+    finally:
+        call.waker = None

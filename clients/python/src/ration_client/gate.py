@@ -1,0 +1,213 @@
+"""The hold-off that all calls with one origin, credential and bucket share.
+
+An answer that says "not before then" closes the gate until then; the moment only ever moves later.
+When it opens, one call goes first as a probe, and the others follow spread out once the probe was
+let in. While the server tells how many requests remain, no more than that many are in flight. Pure:
+the time is an argument, the caller sleeps until the moment that `ask` names.
+
+Not thread-safe by itself: whoever shares a gate between threads holds one lock around each call.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Callable, Dict, List, NamedTuple, Optional
+
+from .decide import Told
+from .limits import Limit
+from .policy import Policy
+
+Random = Callable[[], float]
+
+
+class Ticket:
+    """One call at one gate. `wake` is called when it should ask again.
+
+    `spread`: the call comes from a wait that the server asked for, with a random extra.
+    """
+
+    __slots__ = ("wake", "spread", "not_before", "queued", "granted")
+
+    def __init__(self, wake: Optional[Callable[[], None]] = None, spread: bool = False) -> None:
+        self.wake, self.spread = wake, spread
+        self.not_before, self.queued, self.granted = -math.inf, False, False
+
+
+class Answer(NamedTuple):
+    go: bool
+    wait_until: Optional[float] = None  # None: until the ticket is woken
+    reject_until: Optional[float] = None  # set: further off than a call may wait
+
+
+_GO = Answer(True)
+
+
+class _Window(NamedTuple):
+    reset_at: Optional[float]
+    epoch_ms: Optional[float]
+
+
+class Gate:
+    def __init__(self, policy: Policy, random: Random) -> None:
+        self._policy, self._random = policy, random
+        self._told_at = -math.inf  # the server's own moment
+        self._guard = 0.0
+        self.opens_at = -math.inf  # with guard and random extra
+        self.probe_needed = False
+        self.probe: Optional[Ticket] = None
+        self.in_flight = 0
+        self.remaining: Optional[int] = None  # as last told; None: unknown, no bound
+        self._window = _Window(None, None)  # that `remaining` belongs to
+        self.queue: List[Ticket] = []  # in the order in which they go
+
+    def ask(self, ticket: Ticket, now: float) -> Answer:
+        """May the ticket's call be sent now?"""
+        if ticket.granted:
+            return _GO
+        if self._told_at - now > self._policy.max_server_wait_ms:
+            self.leave(ticket, now)
+            return Answer(False, reject_until=self._told_at + self._guard)
+        if ticket.spread and now >= self._told_at + self._guard:
+            self.opens_at = min(self.opens_at, now)  # it has waited a random extra of its own
+        if not ticket.queued:
+            ticket.queued = True
+            self.queue.append(ticket)
+        wait_until = self._advance(now, ticket)
+        return _GO if ticket.granted else Answer(False, wait_until)
+
+    def leave(self, ticket: Ticket, now: float) -> None:
+        """A ticket that waits no longer."""
+        if ticket.queued and not ticket.granted:
+            self.queue.remove(ticket)
+            ticket.queued = False
+            self._advance(now, ticket)
+            self._wake_first()
+
+    def done(self, ticket: Ticket, told: Optional[Told], refused: bool, now: float) -> None:
+        """A granted call has its answer, or has failed: `told` is None when nothing was learnt."""
+        self.in_flight -= 1
+        if told:
+            self._learn(told, refused, now)
+        if self.probe is ticket:
+            self.probe = None
+            if told and not refused and now >= self.opens_at:
+                self.probe_needed = False
+                self._spread(now)
+        if self.queue:
+            self._advance(now, None)
+            self._wake_first()  # its moment may have moved
+
+    def close(self, told_at: float, guard_ms: float) -> None:
+        if told_at + guard_ms <= self._told_at + self._guard:
+            return
+        self._told_at, self._guard = told_at, guard_ms
+        self.opens_at = max(self.opens_at, told_at + guard_ms + self._random() * self._policy.retry_after_extra_ms)
+        self.probe_needed = True
+        self.remaining = None  # of a window that will be over
+
+    def idle(self, now: float) -> bool:
+        return not self.in_flight and not self.queue and now >= self.opens_at
+
+    def _wake_first(self) -> None:
+        if self.queue and self.queue[0].wake:
+            self.queue[0].wake()
+
+    def _advance(self, now: float, asking: Optional[Ticket]) -> Optional[float]:
+        """Grants what may go now; gives the moment at which more may, None when only an answer can help.
+
+        The new first one looks again, for it is the one that waits for that moment.
+        """
+        first = self.queue[0] if self.queue else None
+        moment = self._grant(now, asking)
+        if self.queue and self.queue[0] is not first and self.queue[0] is not asking:
+            self._wake_first()
+        return moment
+
+    def _grant(self, now: float, asking: Optional[Ticket]) -> Optional[float]:
+        while self.queue:
+            first = self.queue[0]
+            if now < self.opens_at:
+                return self.opens_at
+            if self.probe or (self.remaining is not None and self.in_flight >= max(1, self.remaining)):
+                return None
+            if self.probe_needed:
+                self.probe = first
+            elif now < first.not_before:
+                return first.not_before
+            self.queue.pop(0)
+            self.in_flight += 1
+            first.granted = True
+            if first is not asking and first.wake:
+                first.wake()
+        return None
+
+    def _learn(self, told: Told, refused: bool, now: float) -> None:
+        if refused:
+            if told.floor_ms is not None:
+                self.close(now + told.floor_ms, 0)
+            return
+        if not told.limits:
+            return
+        self._learn_remaining(min(told.limits, key=lambda limit: limit.remaining), now)
+        for limit in told.limits:
+            if limit.remaining == 0 and limit.reset_in_ms is not None:
+                self.close(now + limit.reset_in_ms, self._policy.gate_guard_ms)
+
+    def _learn_remaining(self, limit: Limit, now: float) -> None:
+        """Within one window the least told counts; a window that is over says nothing.
+
+        Answers overtake one another, so the last that came is not always the last that was meant.
+        """
+        window = _Window(None if limit.reset_in_ms is None else now + limit.reset_in_ms, limit.epoch_ms)
+        order = "new" if self.remaining is None else _compare(window, self._window)
+        if order == "new":
+            self.remaining, self._window = limit.remaining, window
+        elif order == "same" and self.remaining is not None:
+            self.remaining = min(self.remaining, limit.remaining)
+
+    def _spread(self, now: float) -> None:
+        """The waiting calls go at random moments within the extra, in the order in which they came."""
+        moments = sorted(now + self._random() * self._policy.retry_after_extra_ms for _ in self.queue)
+        for ticket, moment in zip(self.queue, moments):
+            ticket.not_before = moment
+
+
+def _compare(window: _Window, known: _Window) -> str:
+    if window.epoch_ms is not None and known.epoch_ms is not None:
+        return "same" if window.epoch_ms == known.epoch_ms else "new" if window.epoch_ms > known.epoch_ms else "old"
+    if window.reset_at is None or known.reset_at is None:
+        return "new"
+    return "same" if abs(window.reset_at - known.reset_at) <= 1000 else "new"  # whole seconds are told
+
+
+class GateBook:
+    """Gates by key, at most `most` of them; what has nothing to tell is forgotten first."""
+
+    def __init__(self, policy: Policy, random: Random, most: int) -> None:
+        self._policy, self._random, self._most = policy, random, most
+        self.gates: Dict[str, Gate] = {}
+
+    def find(self, key: str) -> Optional[Gate]:
+        return self.gates.get(key)
+
+    def open(self, key: str, now: float) -> Gate:
+        gate = self.gates.get(key)
+        if gate is None:
+            if len(self.gates) >= self._most:
+                self._forget_one(now)
+            gate = self.gates[key] = Gate(self._policy, self._random)
+        return gate
+
+    def _forget_one(self, now: float) -> None:
+        """The oldest idle gate of the first few, else the oldest that no call uses."""
+        candidate = None
+        for seen, (key, gate) in enumerate(self.gates.items()):
+            if gate.idle(now):
+                candidate = key
+                break
+            if candidate is None and not gate.in_flight and not gate.queue:
+                candidate = key
+            if seen >= 63 and candidate is not None:
+                break
+        if candidate is not None:
+            del self.gates[candidate]

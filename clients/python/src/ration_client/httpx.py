@@ -1,0 +1,361 @@
+"""Transports for httpx. Existing code changes one line:
+
+    client = httpx.Client(transport=Transport())
+    client = httpx.AsyncClient(transport=AsyncTransport())
+
+An answer carries `extensions["ration"]`, a CallInfo; so does the attribute `ration` of each exception.
+`extensions={"ration": {"max_retries": 1}}` gives a request a policy of its own. Settings of
+connections (verify, proxy, http2, limits) belong to the inner transport:
+
+    Transport(httpx.HTTPTransport(http2=True), max_retries=3)
+
+Redirects are httpx's business and off there unless asked for; with `follow_redirects=True` the transport
+follows them by the rules of this package, and httpx sees only the last answer. Thread-safe as httpx is.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from typing import Any, AsyncIterator, Dict, Iterator, List, Optional, Tuple
+
+import anyio
+import httpx
+
+from . import deadline
+from .call import MESSAGES, Call, CallInfo, Ending, Send
+from .decide import Outcome
+from .drive import CancelToken, drive, drive_async
+from .hints import MAX_BODY_BYTES
+from .httpx_errors import error_kind
+from .policy import make_policy
+from .redirect import REDIRECTS, SECRETS, decide_redirect
+from .shared import RequestFacts, Shared, make_settings
+
+_ERROR_BODY_S = 5.0  # for reading why something was refused
+_BODY_FIELDS = ("content-type", "content-length", "content-encoding", "content-language", "transfer-encoding")
+
+
+class CallRefused(httpx.TransportError):
+    """The call ended without an answer to give back: see `info.reason`."""
+
+    def __init__(self, info: CallInfo, request: httpx.Request) -> None:
+        super().__init__(MESSAGES.get(info.reason, info.reason), request=request)
+        self.info = self.ration = info
+
+
+class _Joined(httpx.SyncByteStream, httpx.AsyncByteStream):
+    """What was read of a body, then the rest of it."""
+
+    def __init__(self, seen: List[bytes], rest: Any, stream: Any) -> None:
+        self._seen, self._rest, self._stream = seen, rest, stream
+
+    def __iter__(self) -> Iterator[bytes]:
+        yield from self._seen
+        yield from self._rest
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        for chunk in self._seen:
+            yield chunk
+        async for chunk in self._rest:
+            yield chunk
+
+    def close(self) -> None:
+        self._stream.close()
+
+    async def aclose(self) -> None:
+        await self._stream.aclose()
+
+
+class _Base:
+    def __init__(self, follow_redirects: bool, options: Dict[str, Any]) -> None:
+        self._settings = make_settings(options)
+        self._shared = Shared(self._settings)
+        self._follows = follow_redirects
+
+    def stats(self) -> Dict[str, Any]:
+        return self._shared.stats()
+
+    def _begin(self, request: httpx.Request, body: "_Body") -> Call:
+        url = request.url
+        facts = RequestFacts(request.method.upper(), str(url), _origin(url), url.path, request.headers.get)
+        own = request.extensions.get("ration")
+        policy = make_policy(own, self._settings.policy) if own else None
+        return Call(self._shared, facts, body.kind, policy)
+
+    def _wants_body(self, call: Call, response: httpx.Response) -> bool:
+        policy = self._settings.policy
+        if response.status_code in policy.retry_statuses or policy.retry_types:
+            return response.status_code >= 400
+        length = response.headers.get("content-length", "")
+        return (response.status_code >= 400 and length.isdigit() and int(length) <= MAX_BODY_BYTES
+                and "json" in response.headers.get("content-type", "").lower())
+
+    def _finish(self, ending: Ending, request: httpx.Request) -> httpx.Response:
+        outcome = ending.outcome
+        if outcome is None or ending.info.reason == "deadline" and outcome.response is None:
+            refused = CallRefused(ending.info, request)
+            raise refused from (outcome.cause if outcome else None)
+        if outcome.response is None:
+            outcome.cause.ration = ending.info  # type: ignore[union-attr]
+            raise outcome.cause  # type: ignore[misc]
+        outcome.response.extensions["ration"] = ending.info
+        return outcome.response
+
+    def _next_hop(self, call: Call, hop: httpx.Request, response: httpx.Response, followed: int,
+                  body: "_Body") -> Optional[httpx.Request]:
+        """The request that follows the redirect; None when it is not followed."""
+        policy = self._settings.policy
+        decision = decide_redirect(policy, hop.method.upper(), response.status_code, str(hop.url),
+                                   response.headers.get("location"), followed)
+        if decision.action == "stop" or (not decision.drop_body and body.kind() == "stream_once_consumed"):
+            call.redirect_reason = decision.reason or "body_not_replayable"
+            return None
+        headers = hop.headers.copy()
+        headers.pop("host", None)
+        if decision.drop_secrets:
+            call.same_origin = False
+            for name in (*SECRETS, policy.idempotency_header, *self._settings.secret_headers):
+                headers.pop(name, None)
+        if decision.drop_body:
+            for name in _BODY_FIELDS:
+                headers.pop(name, None)
+        stream = httpx.ByteStream(b"") if decision.drop_body else hop.stream
+        return httpx.Request(decision.method, decision.url, headers=headers, stream=stream, extensions=hop.extensions)
+
+
+class _Body:
+    """Whether the request's body can be sent again."""
+
+    def __init__(self, request: httpx.Request) -> None:
+        self._buffered = isinstance(request.stream, httpx.ByteStream)
+        self._sent = False
+
+    def sent(self) -> None:
+        self._sent = True
+
+    def kind(self) -> str:
+        return "buffered" if self._buffered else "stream_once_consumed" if self._sent else "stream_once"
+
+    @staticmethod
+    def fits(request: httpx.Request, most: int) -> bool:
+        """A body of known and small length is read ahead of the first send."""
+        length = request.headers.get("content-length", "")
+        return not isinstance(request.stream, httpx.ByteStream) and length.isdigit() and int(length) <= most
+
+
+def _origin(url: httpx.URL) -> str:
+    return f"{url.scheme}://{url.host}:{url.port or (443 if url.scheme == 'https' else 80)}"
+
+
+def _attempt_request(request: httpx.Request, step: Send) -> httpx.Request:
+    """The caller's own request, with what this attempt adds and no timeout longer than it has."""
+    seconds = step.timeout_ms / 1000
+    timeouts = request.extensions.get("timeout", {})
+    extensions = {**request.extensions, "timeout": {
+        name: seconds if timeouts.get(name) is None else min(timeouts[name], seconds)
+        for name in ("connect", "read", "write", "pool")}}
+    headers = request.headers
+    if step.added_headers:
+        headers = headers.copy()
+        for name, value in step.added_headers:
+            headers[name] = value
+    attempt = httpx.Request.__new__(httpx.Request)  # the given one's fields without reading them anew
+    attempt.__dict__.update(request.__dict__)
+    attempt.headers, attempt.extensions = headers, extensions
+    return attempt
+
+
+def _outcome(response: httpx.Response, body: Optional[bytes] = None) -> Outcome:
+    return Outcome(status=response.status_code, header=response.headers.get, body=body, response=response)
+
+
+def _decoded(response: httpx.Response, raw: bytes) -> Optional[bytes]:
+    if "content-encoding" not in response.headers:
+        return raw
+    try:
+        return httpx.Response(200, headers={"content-encoding": response.headers["content-encoding"]},
+                              stream=httpx.ByteStream(raw)).read()
+    except httpx.DecodingError:
+        return None
+
+
+def _failed(error: BaseException) -> Outcome:
+    return Outcome(error=error_kind(error), cause=error)
+
+
+class Transport(_Base, httpx.BaseTransport):
+    def __init__(self, inner: Optional[httpx.BaseTransport] = None, *, follow_redirects: bool = False,
+                 **options: Any) -> None:
+        super().__init__(follow_redirects, options)
+        self._inner = inner if inner is not None else httpx.HTTPTransport()
+        _bound_reads(self._inner)
+        self._closing = CancelToken()
+
+    def handle_request(self, request: httpx.Request) -> httpx.Response:
+        if _Body.fits(request, self._settings.buffer_body):
+            request.read()
+        body = _Body(request)
+        call = self._begin(request, body)
+        return self._finish(drive(self._shared, call, lambda step: self._send(call, request, body, step), self._closing),
+                            request)
+
+    def close(self) -> None:
+        """Ends what waits, then closes the inner transport."""
+        self._closing.cancel()
+        self._inner.close()
+
+    def _send(self, call: Call, request: httpx.Request, body: _Body, step: Send) -> Outcome:
+        try:
+            with deadline.deadline(step.timeout_ms / 1000):
+                response = self._follow(call, _attempt_request(request, step), body)
+                return self._read(call, response)
+        except (httpx.TransportError, httpx.InvalidURL, httpx.StreamError, ValueError, OSError) as error:
+            return Outcome(error="attempt_timeout", cause=error) if isinstance(error, httpx.ReadTimeout) else _failed(error)
+
+    def _follow(self, call: Call, hop: httpx.Request, body: _Body) -> httpx.Response:
+        followed = 0
+        while True:
+            body.sent()
+            response = self._inner.handle_request(hop)
+            if not self._follows or response.status_code not in REDIRECTS:
+                return response
+            following = self._next_hop(call, hop, response, followed, body)
+            if following is None:
+                return response
+            _, joined, _ = self._peek(response, MAX_BODY_BYTES)
+            joined.close()
+            hop, followed = following, followed + 1
+
+    def _read(self, call: Call, response: httpx.Response) -> Outcome:
+        if self._wants_body(call, response):
+            seconds = deadline.left(_ERROR_BODY_S)
+            with contextlib.suppress(httpx.TransportError, httpx.StreamError), deadline.deadline(seconds or 0):
+                raw, response, complete = self._peek(response, MAX_BODY_BYTES)
+                return _outcome(response, _decoded(response, raw) if complete else None)
+            return _outcome(response)
+        if response.status_code < 400 and self._settings.whole_answers > 0:
+            return _outcome(self._peek(response, self._settings.whole_answers)[1])
+        return _outcome(response)
+
+    @staticmethod
+    def _peek(response: httpx.Response, most: int) -> Tuple[bytes, httpx.Response, bool]:
+        """(what was read, the response with all of its body before it, whether that was all)."""
+        seen: List[bytes] = []
+        size, rest = 0, iter(response.stream)  # type: ignore[arg-type]
+        while size <= most:
+            if deadline.over():
+                raise httpx.ReadTimeout("the body takes too long")
+            chunk = next(rest, None)
+            if chunk is None:
+                response.close()
+                return b"".join(seen), _with_stream(response, httpx.ByteStream(b"".join(seen))), True
+            seen.append(chunk)
+            size += len(chunk)
+        return b"".join(seen), _with_stream(response, _Joined(seen, rest, response.stream)), False
+
+
+class AsyncTransport(_Base, httpx.AsyncBaseTransport):
+    def __init__(self, inner: Optional[httpx.AsyncBaseTransport] = None, *, follow_redirects: bool = False,
+                 **options: Any) -> None:
+        super().__init__(follow_redirects, options)
+        self._inner = inner if inner is not None else httpx.AsyncHTTPTransport()
+
+    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+        if _Body.fits(request, self._settings.buffer_body):
+            await request.aread()
+        body = _Body(request)
+        call = self._begin(request, body)
+
+        async def send(step: Send) -> Outcome:
+            return await self._send(call, request, body, step)
+        return self._finish(await drive_async(self._shared, call, send), request)
+
+    async def aclose(self) -> None:
+        await self._inner.aclose()
+
+    async def _send(self, call: Call, request: httpx.Request, body: _Body, step: Send) -> Outcome:
+        try:
+            with anyio.fail_after(step.timeout_ms / 1000):
+                response = await self._follow(call, _attempt_request(request, step), body)
+                return await self._read(call, response)
+        except TimeoutError:
+            return Outcome(error="attempt_timeout", cause=httpx.ReadTimeout("the attempt took too long", request=request))
+        except (httpx.TransportError, httpx.InvalidURL, httpx.StreamError, ValueError, OSError) as error:
+            return _failed(error)
+
+    async def _follow(self, call: Call, hop: httpx.Request, body: _Body) -> httpx.Response:
+        followed = 0
+        while True:
+            body.sent()
+            response = await self._inner.handle_async_request(hop)
+            if not self._follows or response.status_code not in REDIRECTS:
+                return response
+            following = self._next_hop(call, hop, response, followed, body)
+            if following is None:
+                return response
+            _, joined, _ = await self._peek(response, MAX_BODY_BYTES)
+            await joined.aclose()
+            hop, followed = following, followed + 1
+
+    async def _read(self, call: Call, response: httpx.Response) -> Outcome:
+        if self._wants_body(call, response):
+            with contextlib.suppress(httpx.TransportError, httpx.StreamError), anyio.move_on_after(_ERROR_BODY_S):
+                raw, response, complete = await self._peek(response, MAX_BODY_BYTES)
+                return _outcome(response, _decoded(response, raw) if complete else None)
+            return _outcome(response)
+        if response.status_code < 400 and self._settings.whole_answers > 0:
+            return _outcome((await self._peek(response, self._settings.whole_answers))[1])
+        return _outcome(response)
+
+    @staticmethod
+    async def _peek(response: httpx.Response, most: int) -> Tuple[bytes, httpx.Response, bool]:
+        seen: List[bytes] = []
+        size, rest = 0, response.stream.__aiter__()  # type: ignore[union-attr]
+        while size <= most:
+            try:
+                chunk = await rest.__anext__()
+            except StopAsyncIteration:
+                await response.aclose()
+                return b"".join(seen), _with_stream(response, httpx.ByteStream(b"".join(seen))), True
+            seen.append(chunk)
+            size += len(chunk)
+        return b"".join(seen), _with_stream(response, _Joined(seen, rest, response.stream)), False
+
+
+def _with_stream(response: httpx.Response, stream: Any) -> httpx.Response:
+    return httpx.Response(response.status_code, headers=response.headers, stream=stream, extensions=response.extensions)
+
+
+def _bound_reads(inner: httpx.BaseTransport) -> None:
+    """Lets the inner transport's sockets keep the thread's deadline; another kind of transport is left alone."""
+    pool = getattr(inner, "_pool", None)
+    backend = getattr(pool, "_network_backend", None)
+    if backend is not None and not isinstance(backend, _BoundBackend):
+        pool._network_backend = _BoundBackend(backend)
+
+
+class _BoundBackend:
+    def __init__(self, backend: Any) -> None:
+        self._backend = backend
+
+    def connect_tcp(self, host: str, port: int, timeout: Optional[float] = None, **more: Any) -> "_BoundStream":
+        return _BoundStream(self._backend.connect_tcp(host, port, timeout=deadline.left(timeout), **more))
+
+    def connect_unix_socket(self, path: str, timeout: Optional[float] = None, **more: Any) -> "_BoundStream":
+        return _BoundStream(self._backend.connect_unix_socket(path, timeout=deadline.left(timeout), **more))
+
+    def sleep(self, seconds: float) -> None:
+        self._backend.sleep(seconds)
+
+
+class _BoundStream:
+    def __init__(self, stream: Any) -> None:
+        self._stream = stream
+        self.write, self.close, self.get_extra_info = stream.write, stream.close, stream.get_extra_info
+
+    def read(self, max_bytes: int, timeout: Optional[float] = None) -> bytes:
+        return self._stream.read(max_bytes, deadline.left(timeout))
+
+    def start_tls(self, ssl_context: Any, server_hostname: Optional[str] = None,
+                  timeout: Optional[float] = None) -> "_BoundStream":
+        return _BoundStream(self._stream.start_tls(ssl_context, server_hostname, deadline.left(timeout)))

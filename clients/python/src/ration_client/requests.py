@@ -1,0 +1,211 @@
+"""For requests. Existing code changes one line:
+
+    session = ration_client.requests.Session()      # instead of requests.Session()
+
+or, where the session is somebody else's, `session.mount("https://", Adapter())`: the same but for redirects,
+which a session follows by itself; only ours keeps credentials and keys at home while it does.
+
+An answer carries the attribute `ration`, a CallInfo; so does each exception. Thread-safe as requests is.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Optional
+from urllib.parse import urlsplit
+
+import requests
+import requests.adapters
+from requests.structures import CaseInsensitiveDict
+
+from . import deadline
+from .call import MESSAGES, Call, CallInfo, Ending, Send
+from .decide import Outcome
+from .drive import CancelToken, drive
+from .hints import MAX_BODY_BYTES
+from .redirect import SECRETS, decide_redirect, origin_of
+from .requests_wire import BoundPool, BoundPoolTls, Rest, error_kind
+from .shared import RequestFacts, Shared, make_settings
+
+_ERROR_BODY_S = 5.0  # for reading why something was refused
+_CHUNK = 16 * 1024
+
+
+class CallRefused(requests.exceptions.RequestException):
+    """The call ended without an answer to give back: see `info.reason`."""
+
+    def __init__(self, info: CallInfo, request: requests.PreparedRequest) -> None:
+        super().__init__(MESSAGES.get(info.reason, info.reason), request=request)
+        self.info = self.ration = info
+
+
+class Adapter(requests.adapters.HTTPAdapter):
+    """`pool_connections`, `pool_maxsize` and `pool_block` are HTTPAdapter's; the rest are settings of the calls."""
+
+    def __init__(self, pool_connections: int = 10, pool_maxsize: int = 10, pool_block: bool = False,
+                 **options: Any) -> None:
+        self.settings = make_settings(options)
+        self._shared = Shared(self.settings)
+        self._closing = CancelToken()
+        super().__init__(pool_connections, pool_maxsize, max_retries=0, pool_block=pool_block)
+
+    def init_poolmanager(self, *arguments: Any, **more: Any) -> None:
+        super().init_poolmanager(*arguments, **more)
+        self.poolmanager.pool_classes_by_scheme = {"http": BoundPool, "https": BoundPoolTls}
+
+    def stats(self) -> dict:
+        return self._shared.stats()
+
+    def close(self) -> None:
+        """Ends what waits, then closes the connections."""
+        self._closing.cancel()
+        super().close()
+
+    def send(self, request: requests.PreparedRequest, stream: bool = False, timeout: Any = None, verify: Any = True,
+             cert: Any = None, proxies: Any = None) -> requests.Response:
+        body = _Body(request, self.settings.buffer_body)
+        facts = _facts_of(request)
+        call = Call(self._shared, facts, body.kind)
+        how = {"stream": stream, "verify": verify, "cert": cert, "proxies": proxies}
+        ending = drive(self._shared, call, lambda step: self._attempt(request, body, step, timeout, how), self._closing)
+        return _finish(ending, request)
+
+    def _attempt(self, request: requests.PreparedRequest, body: "_Body", step: Send, timeout: Any, how: dict) -> Outcome:
+        attempt = request
+        if step.added_headers:
+            attempt = request.copy()
+            attempt.headers = CaseInsensitiveDict(request.headers)
+            attempt.headers.update(step.added_headers)
+        try:
+            attempt.body = body.make()
+            with deadline.deadline(step.timeout_ms / 1000):
+                response = super().send(attempt, timeout=_cut(timeout, step.timeout_ms / 1000), **how)
+                response.request = request
+                return self._read(response, how["stream"])
+        except (requests.exceptions.RequestException, ValueError, OSError) as error:
+            return Outcome(error=error_kind(error), cause=error)
+
+    def _read(self, response: requests.Response, stream: bool) -> Outcome:
+        content = None
+        if response.status_code >= 400 and self._wants_body(response):
+            content = _peek(response)
+        elif response.status_code < 400 and not stream:
+            response.content  # noqa: B018: the session reads it next; here a body that breaks off can be asked for again
+        elif response.status_code < 400 and self.settings.whole_answers > 0:
+            _peek(response, self.settings.whole_answers, strict=True)
+        return Outcome(status=response.status_code, header=response.headers.get, body=content, response=response)
+
+    def _wants_body(self, response: requests.Response) -> bool:
+        policy = self.settings.policy
+        if response.status_code in policy.retry_statuses or policy.retry_types:
+            return True
+        length = response.headers.get("content-length", "")
+        return (length.isdigit() and int(length) <= MAX_BODY_BYTES
+                and "json" in response.headers.get("content-type", "").lower())
+
+
+class Session(requests.Session):
+    """A session whose calls behave, and whose redirects keep credentials and keys at home."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__()
+        self.adapter = Adapter(**options)
+        self.max_redirects = self.adapter.settings.policy.max_redirects
+        for scheme in ("https://", "http://"):
+            self.mount(scheme, self.adapter)
+
+    def stats(self) -> dict:
+        return self.adapter.stats()
+
+    def get_redirect_target(self, resp: requests.Response) -> Optional[str]:
+        location = super().get_redirect_target(resp)
+        if location is None:
+            return None
+        decision = decide_redirect(self.adapter.settings.policy, resp.request.method or "GET", resp.status_code,
+                                   resp.request.url or "", location, 0)
+        return location if decision.action == "follow" else None
+
+    def rebuild_auth(self, prepared_request: requests.PreparedRequest, response: requests.Response) -> None:
+        settings = self.adapter.settings
+        if origin_of(urlsplit(prepared_request.url)) != origin_of(urlsplit(response.request.url)):  # type: ignore[arg-type]
+            for name in (*SECRETS, settings.policy.idempotency_header, *settings.secret_headers):
+                prepared_request.headers.pop(name, None)
+        super().rebuild_auth(prepared_request, response)
+
+
+class _Body:
+    """The same bytes on every attempt, or none after the first."""
+
+    def __init__(self, request: requests.PreparedRequest, most: int) -> None:
+        self._body, self._sent = request.body, False
+        self._position = getattr(request, "_body_position", None)
+        self._kind = "none" if self._body is None else "buffered"
+        if self._body is not None and not isinstance(self._body, (bytes, str)):
+            self._kind = "rewindable" if isinstance(self._position, int) else "stream_once"
+        length = request.headers.get("Content-Length", "")
+        if self._kind == "stream_once" and hasattr(self._body, "read") and str(length).isdigit() and int(length) <= most:
+            self._body, self._kind = self._body.read(), "buffered"
+
+    def kind(self) -> str:
+        return self._kind + ("_consumed" if self._kind == "stream_once" and self._sent else "")
+
+    def make(self) -> Any:
+        if self._kind == "rewindable" and self._sent:
+            self._body.seek(self._position)
+        self._sent = True
+        return self._body
+
+
+def _facts_of(request: requests.PreparedRequest) -> RequestFacts:
+    url = urlsplit(request.url or "")
+    scheme, host, port = origin_of(url)
+    return RequestFacts((request.method or "GET").upper(), request.url or "", f"{scheme}://{host}:{port}",
+                        url.path or "/", _reader(request.headers))
+
+
+def _reader(headers: Any) -> Any:
+    def read(name: str) -> Optional[str]:
+        value = headers.get(name)
+        return value.decode("latin-1") if isinstance(value, bytes) else value
+    return read
+
+
+def _cut(timeout: Any, seconds: float) -> Any:
+    """The caller's timeout, no longer than the attempt has."""
+    if isinstance(timeout, tuple):
+        return tuple(seconds if part is None else min(part, seconds) for part in timeout)
+    return min(timeout, seconds) if isinstance(timeout, (int, float)) else seconds if timeout is None else timeout
+
+
+def _peek(response: requests.Response, most: int = MAX_BODY_BYTES, strict: bool = False) -> Optional[bytes]:
+    """All of a small body, None of a larger one; the response still has it before it. Unless `strict`, a body
+    that breaks off or takes too long is as one that says nothing."""
+    seen, size = [], 0
+    chunks = response.iter_content(_CHUNK)
+    seconds = deadline.left(None if strict else _ERROR_BODY_S)
+    try:
+        with deadline.deadline(1e9 if seconds is None else seconds):
+            for chunk in chunks:
+                seen.append(chunk)
+                size += len(chunk)
+                if size > most or deadline.over():
+                    break
+            else:
+                response._content, response._content_consumed = b"".join(seen), True
+                return response._content
+    except (requests.exceptions.RequestException, OSError):
+        if strict:
+            raise
+    response.raw = Rest(seen, chunks, response.raw)
+    response._content_consumed = False
+    return None
+
+
+def _finish(ending: Ending, request: requests.PreparedRequest) -> requests.Response:
+    outcome = ending.outcome
+    if outcome is None or ending.info.reason == "deadline" and outcome.response is None:
+        raise CallRefused(ending.info, request) from (outcome.cause if outcome else None)
+    if outcome.response is None:
+        outcome.cause.ration = ending.info  # type: ignore[union-attr]
+        raise outcome.cause  # type: ignore[misc]
+    outcome.response.ration = ending.info
+    return outcome.response
