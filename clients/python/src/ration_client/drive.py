@@ -59,8 +59,18 @@ def flush(shared: Shared, call: Call) -> None:
             shared.settings.hooks[hook](event)
 
 
+def _unwanted(value: Any, ending: Optional[Ending] = None) -> bool:
+    """An answer that went into a decision and does not come out of the call."""
+    if not isinstance(value, Outcome) or value.response is None:
+        return False
+    return ending is None or ending.outcome is not value
+
+
 def drive(shared: Shared, call: Call, send: Callable[[Send], Outcome], closing: CancelToken) -> Ending:
-    """Runs the call on this thread. `send` gives an outcome and raises nothing but what ends the thread."""
+    """Runs the call on this thread. `send` gives an outcome and raises nothing but what ends the thread.
+
+    An answer that is not given back is closed (`response.close`).
+    """
     tokens = [token for token in (closing, _current.get()) if token]
     for token in tokens:
         token.add(call)
@@ -72,10 +82,14 @@ def drive(shared: Shared, call: Call, send: Callable[[Send], Outcome], closing: 
                 with shared.lock:
                     step = steps.send(value)
             except StopIteration as stop:
+                if _unwanted(value, stop.value):
+                    value.response.close()
                 return stop.value
             finally:
                 if call.events:
                     flush(shared, call)
+            if _unwanted(value):
+                value.response.close()
             value = None
             if isinstance(step, Send):
                 sending = True
@@ -101,7 +115,7 @@ def _sleep(shared: Shared, call: Call, until: float) -> None:
 
 
 async def drive_async(shared: Shared, call: Call, send: Callable[[Send], Awaitable[Outcome]]) -> Ending:
-    """Runs the call on this event loop; cancelling the task ends it wherever it is."""
+    """Runs the call on this event loop; cancelling the task ends it wherever it is (`response.aclose`)."""
     steps, value = call.run(), None
     sending = False
     try:
@@ -110,10 +124,14 @@ async def drive_async(shared: Shared, call: Call, send: Callable[[Send], Awaitab
                 with shared.lock:
                     step: Any = steps.send(value)
             except StopIteration as stop:
+                if _unwanted(value, stop.value):
+                    await value.response.aclose()
                 return stop.value
             finally:
                 if call.events:
                     flush(shared, call)
+            if _unwanted(value):
+                await value.response.aclose()
             value = None
             if isinstance(step, Send):
                 sending = True

@@ -111,7 +111,7 @@ class _Base:
             call.redirect_reason = decision.reason or "body_not_replayable"
             return None
         headers = hop.headers.copy()
-        headers.pop("host", None)
+        headers["Host"] = httpx.URL(decision.url).netloc.decode("ascii")
         if decision.drop_secrets:
             call.same_origin = False
             for name in (*SECRETS, policy.idempotency_header, *self._settings.secret_headers):

@@ -1,0 +1,179 @@
+"""What is shared, what is optional, what can be watched: through httpx on a scripted transport, and the core
+on a virtual clock."""
+
+import threading
+import time
+import unittest
+
+import httpx
+import requests
+from virtual import World
+
+import ration_client.httpx
+import ration_client.requests
+from ration_client import core
+
+NOW = 1_795_996_800_000
+
+
+def client_of(handler, **options):
+    return httpx.Client(transport=ration_client.httpx.Transport(httpx.MockTransport(handler), **options))
+
+
+def answers(*statuses, headers=None):
+    rest = list(statuses)
+    return lambda request: httpx.Response(rest.pop(0) if len(rest) > 1 else rest[0], headers=headers)
+
+
+class Settings(unittest.TestCase):
+    def test_what_cannot_be_meant_is_told_at_once(self):
+        for options in ({"max_retries": -1}, {"max_retries": 1.5}, {"backoff_base_ms": "x"}, {"retry_statuses": 429},
+                        {"total_deadline_ms": float("nan")}, {"bucket": "x"}, {"idempotency": "x"}, {"pace": {"rate_per_min": 0}}):
+            with self.subTest(options), self.assertRaises(ValueError):
+                ration_client.httpx.Transport(**options)
+        with self.assertRaises(TypeError):
+            ration_client.requests.Session(max_retrys=3)
+
+    def test_a_request_may_have_a_policy_of_its_own(self):
+        client = client_of(answers(503), backoff_base_ms=1)
+        answer = client.get("https://api.example/a", extensions={"ration": {"max_retries": 1}})
+        self.assertEqual((answer.status_code, answer.extensions["ration"].attempts), (503, 2))
+
+    def test_buckets(self):
+        for bucket, sent in (("path", 2), ("origin", 1), (lambda facts: facts.path[:2], 1)):
+            client = client_of(answers(429, headers={"Retry-After": "3600"}), bucket=bucket)
+            client.get("https://api.example/a")
+            try:
+                client.get("https://api.example/ab")
+            except ration_client.httpx.CallRefused as error:
+                self.assertEqual(error.info.reason, "gate_closed")
+                self.assertGreater(error.info.retry_at, time.time() * 1000)
+            self.assertEqual(client._transport.stats()["sends"], sent)
+
+    def test_refusals_are_what_the_library_raises(self):
+        self.assertTrue(issubclass(ration_client.httpx.CallRefused, httpx.HTTPError))
+        self.assertTrue(issubclass(ration_client.requests.CallRefused, requests.RequestException))
+
+    def test_keys_for_listed_routes(self):
+        keys = []
+
+        def handler(request):
+            keys.append(request.headers.get("Idempotency-Key"))
+            return httpx.Response(201)
+        client = client_of(handler, idempotency=["POST /v1/bookings", "POST /v1/x/{id}/y"], new_key=lambda: "made")
+        for path in ("/v1/bookings", "/v1/bookings/7", "/v1/x/7/y", "/v1/x/7/8/y"):
+            client.post(f"https://api.example{path}")
+        self.assertEqual(keys, ["made", None, "made", None])
+
+    def test_counters_and_hooks_hold_no_secret(self):
+        events = []
+        hooks = {name: lambda event, name=name: events.append((name, event)) for name in ("on_send", "on_answer", "on_wait", "on_done")}
+        client = client_of(answers(503, 200), hooks=hooks, backoff_base_ms=1)
+        client.get("https://api.example/a", headers={"Authorization": "Bearer s3cret"})
+        stats = client._transport.stats()
+        self.assertEqual((stats["calls"], stats["sends"], stats["retries"]), (1, 2, {"503": 1}))
+        self.assertEqual([name for name, _ in events], ["on_send", "on_answer", "on_wait", "on_send", "on_answer", "on_done"])
+        self.assertNotIn("s3cret", repr((stats, events)))
+
+    def test_a_hook_that_raises_changes_nothing(self):
+        self.assertEqual(client_of(answers(200), hooks={"on_send": lambda event: 1 / 0}).get("https://api.example").status_code, 200)
+
+    def test_no_more_gates_than_the_bound(self):
+        client = client_of(answers(200), max_gates=10)
+        for number in range(25):
+            client.get(f"https://api.example/{number}")
+        gates = client._transport.stats()["gates"]
+        self.assertEqual((len(gates), gates[9]["bucket"]), (10, "GET /24"))
+
+    def test_small_files_are_kept_for_a_repeat(self):
+        bodies = []
+
+        def handler(request):
+            bodies.append(request.read())
+            return httpx.Response(503 if len(bodies) < 2 else 200)
+        client = client_of(handler, backoff_base_ms=1)
+        answer = client.put("https://api.example", files={"file": ("a.txt", b"content")})
+        self.assertEqual((answer.status_code, len(set(bodies)), len(bodies)), (200, 1, 2))
+
+
+class Threads(unittest.TestCase):
+    def test_one_client_from_many_threads(self):
+        lock, in_flight, most = threading.Lock(), [0], [0]
+
+        def handler(request):
+            with lock:
+                in_flight[0] += 1
+                most[0] = max(most[0], in_flight[0])
+            time.sleep(0.002)
+            with lock:
+                in_flight[0] -= 1
+            return httpx.Response(200, headers={"RateLimit-Remaining": "3"})
+        client, failures = client_of(handler), []
+
+        def work():
+            try:
+                for _ in range(20):
+                    client.get("https://api.example")
+            except Exception as error:
+                failures.append(error)
+        client.get("https://api.example")
+        workers = [threading.Thread(target=work) for _ in range(10)]
+        for worker in workers:
+            worker.start()
+        for worker in workers:
+            worker.join()
+        self.assertEqual(failures, [])
+        self.assertLessEqual(most[0], 3)
+        self.assertEqual(client._transport.stats()["gates"][0]["in_flight"], 0)
+
+
+class Optional(unittest.TestCase):
+    def world(self, reply, **options):
+        return World(NOW, reply, random=lambda: 0.5, max_retries=0, **options)
+
+    def run_one(self, world):
+        running = world.start("GET", "/a")
+        world.clock.run()
+        return running.result()
+
+    def test_breaker(self):
+        up = [False]
+        world = self.world(lambda send: (0, core.Outcome(status=200) if up[0] else core.Outcome(error="connection_lost")), breaker=True)
+        results = [self.run_one(world) for _ in range(11)]
+        self.assertEqual(results, ["connection_lost"] * 10 + ["breaker_open"])
+        up[0] = True
+        world.clock.run(5001)
+        self.assertEqual(self.run_one(world), 200)
+
+    def test_throttle(self):
+        world = self.world(lambda send: (0, core.Outcome(status=503)), throttle={"k": 2})
+        for _ in range(20):
+            self.run_one(world)
+        self.assertLess(len(world.sends), 5)
+        world = self.world(lambda send: (0, core.Outcome(status=429)), throttle=True)
+        for _ in range(20):
+            self.run_one(world)
+        self.assertEqual(len(world.sends), 20)
+
+    def test_in_flight_limit(self):
+        most = [0]
+
+        def reply(send):
+            most[0] = max(most[0], sum("replied_at" not in other for other in world.sends))
+            return 10, core.Outcome(status=200)
+        world = self.world(reply, concurrency={"initial": 2})
+        calls = [world.start("GET", "/a") for _ in range(30)]
+        world.clock.run()
+        self.assertEqual({call.result() for call in calls}, {200})
+        self.assertTrue(2 < most[0] < 10, most)
+
+    def test_pace(self):
+        world = self.world(lambda send: (0, core.Outcome(status=200)), pace={"rate_per_min": 600, "burst": 2})
+        for _ in range(5):
+            world.start("GET", "/a")
+        world.clock.run()
+        self.assertEqual([send["at"] for send in world.sends], [0, 0, 100, 200, 300])
+
+
+if __name__ == "__main__":
+    unittest.main()

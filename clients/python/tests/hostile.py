@@ -1,0 +1,138 @@
+"""Starts tests/clients/hostile_server.py of this repository, and asks it through each of the adapters."""
+
+import asyncio
+import contextlib
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import urllib.request
+
+import httpx
+import requests
+
+import ration_client.httpx
+import ration_client.requests
+
+PROGRAM = os.environ.get("RATION_HOSTILE_SERVER", str(
+    pathlib.Path(__file__).resolve().parents[3] / "tests" / "clients" / "hostile_server.py"))
+
+
+def reply(status, headers=None, body=""):
+    fields = "".join(f"{name}: {value}\n" for name, value in (headers or {}).items())
+    return f"HTTP/1.1 {status} Told\n{fields}Content-Length: {len(body)}\n\n{body}"
+
+
+class HostileServer:
+    def __init__(self):
+        self._folder = tempfile.TemporaryDirectory(prefix="ration-hostile-")
+        self.certificate = str(pathlib.Path(self._folder.name, "cert.pem"))
+        key = str(pathlib.Path(self._folder.name, "key.pem"))
+        subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes",
+                        "-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost", "-days", "2",
+                        "-out", self.certificate, "-keyout", key], check=True, stderr=subprocess.DEVNULL)
+        self._child = subprocess.Popen([sys.executable, "-B", PROGRAM, "--certificate", self.certificate, "--key", key],
+                                       stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        self.ports = json.loads(self._child.stdout.readline())
+        self.origin, self._names = f"http://localhost:{self.ports['http']}", 0
+
+    def stop(self):
+        self._child.stdin.close()
+        self._child.wait()
+        self._child.stdout.close()
+        self._folder.cleanup()
+
+    def script(self, *steps, skew_s=0, listener="http"):
+        self._names += 1
+        name = f"s{self._names}"
+        given = {"name": name, "skew_s": skew_s,
+                 "steps": [{"reply": step} if isinstance(step, str) else step for step in steps]}
+        request = urllib.request.Request(f"{self.origin}/script", json.dumps(given).encode(), method="POST")
+        urllib.request.urlopen(request).close()
+        scheme = "https" if listener == "https" else "http"
+        return Script(self, name, f"{scheme}://localhost:{self.ports[listener]}/{name}")
+
+
+class Script:
+    def __init__(self, server, name, url):
+        self._server, self._name, self.url = server, name, url
+
+    def log(self):
+        with urllib.request.urlopen(f"{self._server.origin}/log/{self._name}") as answer:
+            return json.load(answer)
+
+
+def field(entry, name):
+    return next((value for header, value in entry["headers"] if header.lower() == name), None)
+
+
+class Result:
+    """What came of one call, whatever the library: `status` and `text`, or `error`; and `info`."""
+
+    def __init__(self, status=None, text=None, info=None, error=None):
+        self.status, self.text, self.info, self.error = status, text, info, error
+
+
+class Httpx:
+    name = "httpx"
+
+    def ask(self, url, method="GET", headers=None, content=None, verify=True, **options):
+        inner = httpx.HTTPTransport(verify=verify)
+        transport = ration_client.httpx.Transport(inner, follow_redirects=True, **options)
+        with httpx.Client(transport=transport) as client:
+            return self.asked(client, url, method, headers, content)
+
+    @staticmethod
+    def asked(client, url, method="GET", headers=None, content=None):
+        try:
+            answer = client.request(method, url, headers=headers, content=content)
+        except Exception as error:
+            return Result(error=error, info=getattr(error, "ration", None))
+        return Result(answer.status_code, answer.text, answer.extensions["ration"])
+
+
+class HttpxAsync:
+    name = "httpx async"
+
+    def ask(self, url, **what):
+        return asyncio.run(self._ask(url, **what))
+
+    async def _ask(self, url, method="GET", headers=None, content=None, verify=True, **options):
+        inner = httpx.AsyncHTTPTransport(verify=verify)
+        transport = ration_client.httpx.AsyncTransport(inner, follow_redirects=True, **options)
+        if hasattr(content, "read"):
+            content = self._chunks(content)
+        async with httpx.AsyncClient(transport=transport) as client:
+            try:
+                answer = await client.request(method, url, headers=headers, content=content)
+            except Exception as error:
+                return Result(error=error, info=getattr(error, "ration", None))
+            return Result(answer.status_code, answer.text, answer.extensions["ration"])
+
+    @staticmethod
+    async def _chunks(file):
+        yield file.read()
+
+
+class Requests:
+    name = "requests"
+
+    def ask(self, url, method="GET", headers=None, content=None, verify=True, **options):
+        with contextlib.closing(ration_client.requests.Session(**options)) as session:
+            session.trust_env = False
+            session.verify = verify
+            return self.asked(session, url, method, headers, content)
+
+    @staticmethod
+    def asked(session, url, method="GET", headers=None, content=None):
+        try:
+            answer = session.request(method, url, headers=headers, data=content)
+        except Exception as error:
+            return Result(error=error, info=getattr(error, "ration", None))
+        return Result(answer.status_code, answer.text, getattr(answer, "ration", None))
+
+
+ADAPTERS = [Httpx(), HttpxAsync(), Requests()]
+assert requests.Session is not ration_client.requests.Session

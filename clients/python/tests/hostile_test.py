@@ -1,0 +1,270 @@
+"""Real sockets and a server that misbehaves: nothing hangs, leaks, goes early or is sent twice."""
+
+import concurrent.futures
+import io
+import json
+import socket
+import time
+import unittest
+
+from hostile import ADAPTERS, HostileServer, field, reply
+
+OK = reply(200, {}, "good")
+GENEROUS_S = 20  # for what must end by itself long before, on a machine that does other things too
+UUID4 = r"^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$"
+
+
+class Hostile(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.server = HostileServer()
+        cls.addClassCleanup(cls.server.stop)
+
+    def each(self, check):
+        """The check through every adapter, all at once: most of them wait."""
+        with concurrent.futures.ThreadPoolExecutor(len(ADAPTERS)) as pool:
+            futures = {adapter.name: pool.submit(check, adapter) for adapter in ADAPTERS}
+            for name, future in futures.items():
+                with self.subTest(name):
+                    future.result()
+
+    def two_sends(self, first, at_least=0.0, at_most=550.0, **script):
+        def check(adapter):
+            target, waits = self.server.script(first, OK, **script), []
+            result = adapter.ask(target.url, hooks={"on_wait": waits.append})
+            self.assertEqual((result.status, result.text), (200, "good"), result.error)
+            sends = target.log()
+            self.assertEqual(len(sends), 2)
+            self.assertTrue(at_least <= waits[0]["ms"] <= at_most, waits)
+            self.assertGreaterEqual(sends[1]["at_ms"] - sends[0]["at_ms"], at_least - 2, "not before the told moment")
+        self.each(check)
+
+    def test_useless_hints_are_backoff(self):
+        for value in ("0", "-3", "garbage", "", "1m0s", "1e3"):
+            with self.subTest(value):
+                self.two_sends(reply(429, {"Retry-After": value}))
+
+    def test_a_second_is_a_second(self):
+        self.two_sends(reply(429, {"Retry-After": "1"}), 1000, 1500)
+
+    def test_dates_on_wrong_clocks(self):
+        for form, skew in (("fixed", -3600), ("rfc850", 0), ("asctime", 86_400)):
+            with self.subTest(form, skew=skew):
+                self.two_sends(reply(503, {"Retry-After": f"@{form}(1)", "Date": "@fixed(0)"}), 1000, 1500, skew_s=skew)
+
+    def test_ten_to_the_thirty(self):
+        def check(adapter):
+            target = self.server.script(reply(429, {"Retry-After": "1" + "0" * 30}))
+            result = adapter.ask(target.url)
+            self.assertEqual((result.status, result.info.reason), (429, "server_wait_too_long"))
+            self.assertGreater(result.info.retry_at, (time.time() + 300 * 86_400) * 1000)
+            self.assertEqual(len(target.log()), 1)
+        self.each(check)
+
+    def test_429_without_a_body(self):
+        self.two_sends({"reply": "HTTP/1.1 429 No\n\n", "end": "close"})
+
+    def test_endless_body_of_a_refusal(self):
+        self.two_sends({"reply": "HTTP/1.1 429 No\nTransfer-Encoding: chunked\n\n", "chunks": "endless", "end": "close"})
+
+    def test_refusal_cut_half_way(self):
+        self.two_sends({"reply": 'HTTP/1.1 429 No\nContent-Length: 100\n\n{"error":', "end": "close"})
+
+    def test_compressed_refusal(self):
+        def check(adapter):
+            body = {"error": {"type": "booking_volume_refused"}}
+            target = self.server.script(reply(429, {"Content-Type": "application/json"}, json.dumps(body)))
+            result = adapter.ask(target.url)
+            self.assertEqual((result.status, json.loads(result.text), result.info.reason, len(target.log())),
+                             (429, body, "type_never_retry", 1))
+        self.each(check)
+
+    def test_answer_that_breaks_off_before_its_head(self):
+        def check(adapter):
+            target = self.server.script({"reply": "HTTP/1.1 20", "end": "reset"}, OK)
+            self.assertEqual(adapter.ask(target.url).status, 200)
+            self.assertEqual(len(target.log()), 2)
+        self.each(check)
+
+    def test_reset_after_the_request(self):
+        def check(adapter):
+            get = self.server.script({"end": "reset"}, OK)
+            self.assertEqual(adapter.ask(get.url).status, 200)
+            post = self.server.script({"end": "reset"}, OK)
+            result = adapter.ask(post.url, method="POST", content=b"x")
+            self.assertEqual((result.info.reason, result.info.attempts), ("unsafe_method", 1))
+            self.assertEqual(len(post.log()), 1)
+            keyed = self.server.script({"end": "reset"}, {"unread": True}, OK)
+            self.assertEqual(adapter.ask(keyed.url, method="POST", content=b"x", idempotency="auto").status, 200)
+            keys = {field(entry, "idempotency-key") for entry in keyed.log()}
+            self.assertEqual(len(keys), 1)
+            self.assertRegex(keys.pop(), UUID4)
+        self.each(check)
+
+    def test_every_connection_is_reset(self):
+        def check(adapter):
+            result = adapter.ask(f"http://localhost:{self.server.ports['reset']}/x", headers={"Idempotency-Key": "k"},
+                                 max_retries=2, backoff_base_ms=1)
+            self.assertEqual((result.info.attempts, result.info.reason, result.info.idempotency_key),
+                             (3, "attempts_exhausted", "k"))
+        self.each(check)
+
+    def test_nothing_listens(self):
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            port = probe.getsockname()[1]
+
+        def check(adapter):
+            result = adapter.ask(f"http://127.0.0.1:{port}/x", method="POST", content=b"x", max_retries=2, backoff_base_ms=1)
+            self.assertEqual((result.info.attempts, result.info.reason), (3, "attempts_exhausted"))
+        self.each(check)
+
+    def test_bad_certificate(self):
+        def check(adapter):
+            target = self.server.script(OK, listener="https")
+            result = adapter.ask(target.url)
+            self.assertEqual((result.info.reason, result.info.attempts, target.log()), ("error_not_retryable", 1, []))
+        self.each(check)
+
+    def test_redirect_loop(self):
+        def check(adapter):
+            target = self.server.script(reply(302, {"Location": "?again"}))
+            result = adapter.ask(target.url)
+            if adapter.name == "requests":
+                self.assertEqual(type(result.error).__name__, "TooManyRedirects")
+            else:
+                self.assertEqual((result.status, result.info.reason, result.info.attempts), (302, "too_many_redirects", 1))
+            self.assertEqual(len(target.log()), 6)
+        self.each(check)
+
+    def test_other_host_sees_no_credentials(self):
+        headers = {"Authorization": "Bearer s3cret", "Cookie": "a=s3cret", "Idempotency-Key": "s3cret",
+                   "X-Api-Key": "s3cret", "Proxy-Authorization": "s3cret", "X-Note": "plain"}
+
+        def check(adapter):
+            target = self.server.script(OK, listener="other")
+            first = self.server.script(reply(307, {"Location": target.url}))
+            result = adapter.ask(first.url, method="POST", headers=dict(headers), content=b"thing")
+            self.assertEqual(result.status, 200, result.error)
+            entry = target.log()[0]
+            self.assertNotIn("s3cret", json.dumps(entry))
+            self.assertEqual((field(entry, "x-note"), entry["method"], entry["body"]), ("plain", "POST", "thing"))
+        self.each(check)
+
+    def test_same_host_keeps_them(self):
+        def check(adapter):
+            target = self.server.script(OK)
+            first = self.server.script(reply(308, {"Location": target.url}))
+            adapter.ask(first.url, method="PUT", headers={"Authorization": "Bearer t", "Idempotency-Key": "k"}, content=b"thing")
+            entry = target.log()[0]
+            self.assertEqual((field(entry, "authorization"), field(entry, "idempotency-key"), entry["body"]),
+                             ("Bearer t", "k", "thing"))
+        self.each(check)
+
+    def test_https_to_http(self):
+        def check(adapter):
+            target = self.server.script(OK)
+            first = self.server.script(reply(302, {"Location": target.url}), listener="https")
+            result = adapter.ask(first.url, verify=self.server.certificate)
+            self.assertEqual((result.status, target.log()), (302, []), result.error)
+        self.each(check)
+
+    def test_post_is_not_turned_into_get(self):
+        def check(adapter):
+            target = self.server.script(OK)
+            for status in (301, 302, 303):
+                first = self.server.script(reply(status, {"Location": target.url}))
+                self.assertEqual(adapter.ask(first.url, method="POST", content=b"x").status, status)
+            self.assertEqual(target.log(), [])
+            first = self.server.script(reply(303, {"Location": target.url}))
+            self.assertEqual(adapter.ask(first.url, method="POST", content=b"x", redirect_to_get=True).status, 200)
+            self.assertEqual((target.log()[0]["method"], target.log()[0]["body"]), ("GET", ""))
+        self.each(check)
+
+    def test_head_that_drips_past_the_deadline(self):
+        def check(adapter):
+            target, begun = self.server.script({"reply": OK, "drip_ms": 100}), time.monotonic()
+            result = adapter.ask(target.url, total_deadline_ms=700)
+            self.assertEqual(result.info.reason, "deadline")
+            self.assertIn("CallRefused", type(result.error).__name__)
+            self.assertLess(time.monotonic() - begun, GENEROUS_S)
+        self.each(check)
+
+    def test_body_that_drips_past_the_deadline(self):
+        def check(adapter):
+            target = self.server.script({"reply": reply(200, {}, "x" * 5000), "drip_ms": 5})
+            result = adapter.ask(target.url, total_deadline_ms=900, whole_answers=65536)
+            self.assertEqual(result.info.reason, "deadline", result.status)
+        self.each(check)
+
+    def test_good_answer_cut_half_way(self):
+        def check(adapter):
+            cut = {"reply": 'HTTP/1.1 201 Made\nContent-Length: 100\n\n{"id":', "end": "reset"}
+            target = self.server.script(cut, reply(201, {}, '{"id":7}'))
+            result = adapter.ask(target.url, method="POST", content=b"x", idempotency=["POST /{name}"], whole_answers=65536)
+            self.assertEqual(result.text, '{"id":7}')
+            self.assertEqual(len({field(entry, "idempotency-key") for entry in target.log()}), 1)
+        self.each(check)
+
+    def test_interim_answers_are_passed_over(self):
+        def check(adapter):
+            target = self.server.script(f"HTTP/1.1 103 Early Hints\nLink: </x>\n\nHTTP/1.1 102 Processing\n\n{OK}")
+            result = adapter.ask(target.url)
+            self.assertEqual((result.status, result.text, len(target.log())), (200, "good", 1))
+        self.each(check)
+
+    def test_answer_that_is_not_http(self):
+        def check(adapter):
+            target = self.server.script({"reply": "SSH-2.0-hello\n\n", "end": "close"})
+            result = adapter.ask(target.url)
+            self.assertEqual((result.info.reason, len(target.log())), ("error_not_retryable", 1), result.error)
+        self.each(check)
+
+    def test_repeats_carry_the_attempt_number(self):
+        def check(adapter):
+            target = self.server.script(reply(503), reply(503), OK)
+            adapter.ask(target.url, backoff_base_ms=10)
+            self.assertEqual([field(entry, "retry-attempt") for entry in target.log()], [None, "2", "3"])
+        self.each(check)
+
+    def test_inside_another_retrying_client(self):
+        def check(adapter):
+            target = self.server.script(reply(503))
+            self.assertEqual((adapter.ask(target.url, nested=True).status, len(target.log())), (503, 1))
+        self.each(check)
+
+    def test_bodies_are_identical(self):
+        def check(adapter):
+            content = bytes(range(256)) * 280
+            target = self.server.script(reply(503), reply(503), OK)
+            self.assertEqual(adapter.ask(target.url, method="PUT", content=content, backoff_base_ms=5).status, 200)
+            sends = target.log()
+            self.assertEqual({entry["body"] for entry in sends}, {content.decode("latin-1")})
+            self.assertEqual({field(entry, "content-length") for entry in sends}, {str(len(content))})
+        self.each(check)
+
+    def test_one_shot_bodies_are_sent_once(self):
+        def chunks():
+            yield b"only "
+            yield b"once"
+
+        def check(adapter):
+            target = self.server.script(reply(503), OK)
+            content = io.BytesIO(b"only once") if adapter.name == "httpx async" else chunks()
+            result = adapter.ask(target.url, method="PUT", content=content, backoff_base_ms=5)
+            self.assertEqual((result.status, result.info.reason), (503, "body_not_replayable"))
+            self.assertEqual([entry["body"] for entry in target.log()], ["only once"])
+        self.each(check)
+
+    def test_the_last_answer_is_given_back_unread(self):
+        def check(adapter):
+            long = "x" * 200_000
+            for body in ("", "short", long):
+                target = self.server.script(reply(429, {"Retry-After": "3600"}, body))
+                result = adapter.ask(target.url)
+                self.assertEqual((result.status, result.text == body), (429, True))
+        self.each(check)
+
+
+if __name__ == "__main__":
+    unittest.main()
