@@ -24,7 +24,10 @@ export class Gate {
     // {rejectUntil} when the gate opens later than the policy lets a call wait.
     ask(ticket, now) {
         if (ticket.granted) {
-            return 'go';
+            if (now >= this.opensAt && this.inFlight <= this.bound()) {
+                return 'go';
+            }
+            this.revoke(ticket);
         }
         if (this.toldAt - now > this.policy.maxServerWaitMs) {
             this.leave(ticket, now);
@@ -39,6 +42,16 @@ export class Gate {
         }
         const waitUntil = this.advance(now, ticket);
         return ticket.granted ? 'go' : {waitUntil};
+    }
+
+    // What was learnt between a grant and its call's waking: it waits again, as the first.
+    revoke(ticket) {
+        this.inFlight -= 1;
+        ticket.granted = false;
+        if (this.probe === ticket) {
+            this.probe = null;
+        }
+        this.queue.unshift(ticket);
     }
 
     // A ticket that waits no longer.

@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import gc
 import os
+import sys
 import threading
 import time
 import unittest
@@ -56,7 +57,8 @@ class Leaks(unittest.TestCase):
                 with self.assertRaises(asyncio.CancelledError) as raised:
                     await call
                 times.append(time.monotonic() - begun)
-                self.assertEqual(raised.exception.args, ("enough",))
+                if sys.version_info >= (3, 11):  # before, asyncio itself lost the reason
+                    self.assertEqual(raised.exception.args, ("enough",))
                 self.assertEqual(len(asyncio.all_tasks()), 1)
                 self.assertEqual(transport.stats()["gates"][0]["in_flight"], 0)
         for _ in range(5):

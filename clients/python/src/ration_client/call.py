@@ -11,6 +11,7 @@ import dataclasses
 from typing import Any, Callable, Dict, Generator, List, NamedTuple, Optional, Tuple, Union
 
 from .decide import CallState, Decision, Outcome, Told, decide, read_answer
+from .extras import Concurrency
 from .gate import Gate, Ticket
 from .policy import Policy
 from .shared import RequestFacts, Shared, key_rule
@@ -104,7 +105,8 @@ class Call:
                 yield from self._paced()
                 yield from self._admitted()
                 outcome = yield self._send()
-                self._event("on_answer", attempt=self._attempts, status=outcome.status, error=outcome.error)
+                self._event("on_answer", attempt=self._attempts, status=outcome.status, error=outcome.error,
+                            header=outcome.header)
                 told = read_answer(outcome, self._clock.wall())
                 self._learn(outcome, told)
                 decision = self._decision(outcome, told)
@@ -130,7 +132,7 @@ class Call:
             self._tickets.append((gate, ticket))
             yield from self._pass_gate(gate, ticket)
         if self._origin.concurrency:
-            yield from self._pass_limit()
+            yield from self._pass_limit(self._origin.concurrency)
         self._pass_local_refusals()
 
     def _gates(self) -> List[Gate]:
@@ -151,8 +153,7 @@ class Call:
             self._stop_if_late(now if answer.wait_until is None else answer.wait_until, answer.wait_until)
             yield from self._wait(answer.wait_until, "gate")
 
-    def _pass_limit(self) -> Generator[Step, Any, None]:
-        concurrency = self._origin.concurrency
+    def _pass_limit(self, concurrency: Concurrency) -> Generator[Step, Any, None]:
         try:
             while not concurrency.ask(self.wake):
                 self._stop_if_late(self._clock.now(), None)
@@ -320,4 +321,5 @@ class Call:
 
     def _event(self, hook: str, **event: Any) -> None:
         if hook in self._shared.settings.hooks:
-            self.events.append((hook, event))
+            # Delivered later, maybe after another thread's: the order in which things happened is that of now_ms.
+            self.events.append((hook, {"now_ms": self._clock.now(), "wall_ms": self._clock.wall(), **event}))

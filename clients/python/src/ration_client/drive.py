@@ -74,7 +74,8 @@ def drive(shared: Shared, call: Call, send: Callable[[Send], Outcome], closing: 
     tokens = [token for token in (closing, _current.get()) if token]
     for token in tokens:
         token.add(call)
-    steps, value = call.run(), None
+    steps = call.run()
+    value: Any = None
     sending = False
     try:
         while True:
@@ -116,7 +117,8 @@ def _sleep(shared: Shared, call: Call, until: float) -> None:
 
 async def drive_async(shared: Shared, call: Call, send: Callable[[Send], Awaitable[Outcome]]) -> Ending:
     """Runs the call on this event loop; cancelling the task ends it wherever it is (`response.aclose`)."""
-    steps, value = call.run(), None
+    steps = call.run()
+    value: Any = None
     sending = False
     try:
         while True:

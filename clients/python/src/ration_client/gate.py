@@ -63,7 +63,9 @@ class Gate:
     def ask(self, ticket: Ticket, now: float) -> Answer:
         """May the ticket's call be sent now?"""
         if ticket.granted:
-            return _GO
+            if now >= self.opens_at and (self.remaining is None or self.in_flight <= max(1, self.remaining)):
+                return _GO
+            self._revoke(ticket)
         if self._told_at - now > self._policy.max_server_wait_ms:
             self.leave(ticket, now)
             return Answer(False, reject_until=self._told_at + self._guard)
@@ -74,6 +76,14 @@ class Gate:
             self.queue.append(ticket)
         wait_until = self._advance(now, ticket)
         return _GO if ticket.granted else Answer(False, wait_until)
+
+    def _revoke(self, ticket: Ticket) -> None:
+        """What was learnt between a grant and its call's waking: it waits again, as the first."""
+        self.in_flight -= 1
+        ticket.granted = False
+        if self.probe is ticket:
+            self.probe = None
+        self.queue.insert(0, ticket)
 
     def leave(self, ticket: Ticket, now: float) -> None:
         """A ticket that waits no longer."""

@@ -328,7 +328,7 @@ def _with_stream(response: httpx.Response, stream: Any) -> httpx.Response:
 
 def _bound_reads(inner: httpx.BaseTransport) -> None:
     """Lets the inner transport's sockets keep the thread's deadline; another kind of transport is left alone."""
-    pool = getattr(inner, "_pool", None)
+    pool: Any = getattr(inner, "_pool", None)
     backend = getattr(pool, "_network_backend", None)
     if backend is not None and not isinstance(backend, _BoundBackend):
         pool._network_backend = _BoundBackend(backend)

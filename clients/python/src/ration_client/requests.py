@@ -136,14 +136,15 @@ class _Body:
     """The same bytes on every attempt, or none after the first."""
 
     def __init__(self, request: requests.PreparedRequest, most: int) -> None:
-        self._body, self._sent = request.body, False
-        self._position = getattr(request, "_body_position", None)
+        self._body: Any = request.body
+        self._sent = False
+        self._position: Any = getattr(request, "_body_position", None)
         self._kind = "none" if self._body is None else "buffered"
         if self._body is not None and not isinstance(self._body, (bytes, str)):
             self._kind = "rewindable" if isinstance(self._position, int) else "stream_once"
         length = request.headers.get("Content-Length", "")
         if self._kind == "stream_once" and hasattr(self._body, "read") and str(length).isdigit() and int(length) <= most:
-            self._body, self._kind = self._body.read(), "buffered"
+            self._body, self._kind = self._body.read(), "buffered"  # type: ignore[union-attr]
 
     def kind(self) -> str:
         return self._kind + ("_consumed" if self._kind == "stream_once" and self._sent else "")
