@@ -1,5 +1,6 @@
 # The Debian 12 packages of this project, in one place. Sourced by run, test and bench:
 #   install_packages build test     installs what is missing from these sets
+# "npm/npm" is the package npm, not needed where a command npm is there from elsewhere.
 # As root it installs by itself; otherwise it says the one command to type.
 
 packages_build="g++ cmake ninja-build ccache pkg-config python3 ca-certificates tzdata
@@ -9,7 +10,8 @@ packages_build="g++ cmake ninja-build ccache pkg-config python3 ca-certificates 
 packages_run="curl"
 packages_redis="redis-server"
 packages_test="curl openssl redis-server libgtest-dev libgmock-dev librapidcheck-dev
-    clang-16 clang-tidy-16 clang-format-16 libclang-rt-16-dev chromium chromium-driver"
+    clang-16 clang-tidy-16 clang-format-16 libclang-rt-16-dev chromium chromium-driver
+    nodejs/node npm/npm python3-venv"
 packages_bench="curl libbenchmark-dev wrk nginx haproxy redis-server"
 
 install_packages() {
@@ -17,6 +19,8 @@ install_packages() {
     for set in "$@"; do
         variable="packages_$set"
         for package in ${!variable}; do
+            [[ $package == */* ]] && command -v "${package#*/}" >/dev/null && continue
+            package=${package%/*}
             if [ "$(dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null)" != installed ]; then
                 missing+=("$package")
             fi

@@ -15,7 +15,8 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PLACE = pathlib.Path(os.environ.get("RATION_CLIENTS_DIR", str(ROOT / "build" / "clients")))
-LIBRARIES = ["httpx>=0.28,<1", "requests>=2.32,<3"]
+LIBRARIES = ["httpx>=0.28,<1", "requests>=2.32,<3", "mypy>=1.10,<3"]
+TYPESCRIPT = ["typescript@5", "@types/node@20"]
 
 
 def run(*command, **options):
@@ -56,6 +57,16 @@ def js():
             archive = run("npm", "pack", "--silent", "--pack-destination", folder, cwd=package).split()[-1]
             (folder / "package.json").write_text('{"name": "user", "private": true, "type": "module"}\n')
             run("npm", "install", "--silent", "--no-audit", "--no-fund", "--offline", folder / archive, cwd=folder)
+        return folder
+
+
+def typescript():
+    """A folder with the package and a compiler of TypeScript."""
+    package = js()
+    with made("types", (package.parent / "js.stamp").read_text() + repr(TYPESCRIPT)) as (folder, fresh):
+        if fresh:
+            (folder / "package.json").write_text('{"name": "user", "private": true, "type": "module"}\n')
+            run("npm", "install", "--silent", "--no-audit", "--no-fund", next(package.glob("*.tgz")), *TYPESCRIPT, cwd=folder)
         return folder
 
 

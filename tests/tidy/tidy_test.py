@@ -10,7 +10,7 @@ import rules
 from cpp_text import Source
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-TEXT_SUFFIXES = (".cc", ".h", ".py", ".sh", ".cmake", ".txt", ".md", ".yaml", ".yml", ".json", ".js", ".lua",
+TEXT_SUFFIXES = (".cc", ".h", ".py", ".sh", ".cmake", ".txt", ".md", ".yaml", ".yml", ".json", ".js", ".mjs", ".ts", ".toml", ".lua",
                  ".sql", ".html", ".conf", ".cfg")
 TEXT_NAMES = ("run", "test", "bench", ".clang-tidy", ".clang-format", ".gitignore")
 SKIPPED_FOLDERS = ("build", ".git", "__pycache__", "corpus", "node_modules", ".cache", ".claude")
