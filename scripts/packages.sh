@@ -12,7 +12,7 @@ packages_redis="redis-server"
 packages_test="curl openssl redis-server libgtest-dev libgmock-dev librapidcheck-dev
     clang-16 clang-tidy-16 clang-format-16 libclang-rt-16-dev chromium chromium-driver
     nodejs/node npm/npm python3-venv"
-packages_bench="curl libbenchmark-dev wrk nginx haproxy redis-server"
+packages_bench="curl libbenchmark-dev wrk nginx haproxy redis-server nodejs/node npm/npm python3-venv"
 
 install_packages() {
     local set variable missing=() package

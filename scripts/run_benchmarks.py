@@ -143,8 +143,19 @@ def redis_rows():
     yield Row("the same on memory counters", 1e6 / measured["memory"]["rate"], "us")
 
 
+def client_rows():
+    """benchmarks/clients/overhead.py prints {"fetch": {"bare": {"wall_us", "cpu_us"}, "ours": ...}, "httpx": ...}."""
+    done = subprocess.run([sys.executable, ROOT / "benchmarks/clients/overhead.py"], check=True, stdout=subprocess.PIPE,
+                          text=True)
+    for name, sides in json.loads(done.stdout).items():
+        bare, ours = sides["bare"], sides["ours"]
+        yield Row(f"a call through the client over {name}, loopback, keep-alive", ours["wall_us"], "us",
+                  1.1 * bare["wall_us"], f"bare {name}", bare["wall_us"],
+                  f"CPU {ours['cpu_us']:.0f} and {bare['cpu_us']:.0f} us")
+
+
 PARTS = {"bucket": bucket_rows, "decision": decision_rows, "ledger": ledger_rows, "gateway": gateway_rows,
-         "redis": redis_rows}
+         "redis": redis_rows, "clients": client_rows}
 
 
 def machine():

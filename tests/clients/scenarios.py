@@ -4,7 +4,6 @@
 """
 
 import asyncio
-import dataclasses
 import json
 import sys
 import threading
@@ -52,7 +51,7 @@ class Sync:
         except Exception as error:
             return failed(error)
         info = answer.extensions["ration"] if LIBRARY == "httpx" else answer.ration
-        return {**dataclasses.asdict(info), "status": answer.status_code, "text": answer.text}
+        return {**info._asdict(), "status": answer.status_code, "text": answer.text}
 
     def crowd(self, callers, calls, key, method="GET", body=None, progress=None):
         results, left, lock = [], [calls], threading.Lock()
@@ -86,7 +85,7 @@ class Async:
             answer = await self.client.request(method, url, headers=headers, content=body)
         except Exception as error:
             return failed(error)
-        return {**dataclasses.asdict(answer.extensions["ration"]), "status": answer.status_code, "text": answer.text}
+        return {**answer.extensions["ration"]._asdict(), "status": answer.status_code, "text": answer.text}
 
     def ask(self, *what):
         return self.loop.run_until_complete(self.ask_async(*what))
@@ -109,7 +108,7 @@ class Async:
 
 def failed(error):
     info = getattr(error, "ration", None)
-    return {**(dataclasses.asdict(info) if info else {}), "status": None, "error": repr(error)}
+    return {**(info._asdict() if info else {}), "status": None, "error": repr(error)}
 
 
 def bearer(key):

@@ -20,13 +20,8 @@ export async function attempt(call, timeoutMs) {
     try {
         const signal = linked(call.request.signal, controller, unlink);
         const response = await sendFollowing(call, signal);
-        const outcome = await readOutcome(call, response);
-        outcome.abandon = () => {
-            if (!outcome.drained) {
-                discard(outcome.response);
-                controller.abort();
-            }
-        };
+        const outcome = readAtOnce(call, response) ?? await readOutcome(call, response);
+        outcome.controller = controller;
         unlink.keep = true;
         return outcome;
     } catch (error) {
@@ -117,10 +112,29 @@ function headersFor(call, hop) {
     return headers;
 }
 
-async function readOutcome(call, response) {
-    const outcome = {
-        type: 'response', status: response.status, header: (name) => response.headers.get(name), body: null, response,
+// An answer that nobody will see ends here, and its transfer with it.
+export function abandon(outcome) {
+    if (outcome.type === 'response' && !outcome.drained) {
+        discard(outcome.response);
+        outcome.controller.abort();
+    }
+}
+
+function outcomeOf(response) {
+    const {headers} = response;
+    return {
+        type: 'response', status: response.status, header: (name) => headers.get(name), body: null, response,
+        drained: false, controller: null,
     };
+}
+
+// The usual case without a promise: nothing of the body has to be read. Null otherwise.
+function readAtOnce(call, response) {
+    return response.status < 400 && call.settings.wholeAnswers === 0 ? outcomeOf(response) : null;
+}
+
+async function readOutcome(call, response) {
+    const outcome = outcomeOf(response);
     const {wholeAnswers, clock} = call.settings;
     if (response.status >= 400 && wantsBody(call.policy, response)) {
         // A refusal whose body is endless, slow or cut is judged by its status and headers.

@@ -1,22 +1,39 @@
 // One logical call: admit, send, decide, wait, again. Everything that knows a rule is elsewhere.
 
-import {attempt} from './attempt.js';
+import {abandon, attempt} from './attempt.js';
 import {Waiter} from './clock.js';
 import {decide, readAnswer} from './decide.js';
 import {MESSAGES, RationError} from './errors.js';
 import {makeTicket} from './gate.js';
 import {fieldValue} from './request.js';
 
+const INFO = Symbol('ration');
+
+// On the result itself: a WeakMap of every answer would cost the garbage collector more than the call.
+function remember(infos, result, info) {
+    if (Object.isExtensible(result) && !Object.hasOwn(result, INFO)) {
+        Object.defineProperty(result, INFO, {value: info, configurable: true, writable: true});
+    } else {
+        infos.set(result, info);
+    }
+}
+
+// What was remembered of an answer or error; an abort's reason may have ended several calls, the last one counts.
+export function recall(infos, result) {
+    return infos.get(result) ?? result?.[INFO];
+}
+
+const SUCCESS = {action: 'stop', reason: 'success', retryAtUnixMs: null}; // as decide says of every answer below 400
 const WAKEABLE = new Set(['gate', 'concurrency']); // other waits end at their moment and not before
 
 export class Call {
     constructor(shared, request, settings, policy) {
         Object.assign(this, {shared, request, settings, policy});
         this.clock = settings.clock;
-        this.waiter = new Waiter(this.clock);
+        this.ownWaiter = null;
         this.startedAt = this.clock.now();
         this.method = request.method.toUpperCase();
-        this.origin = shared.origin(request.url.origin);
+        this.origin = shared.origin(request.origin);
         this.attempts = 0;
         this.waitedMs = 0;
         this.last = {status: null, errorType: null};
@@ -26,9 +43,14 @@ export class Call {
         this.readKey();
         const credential = settings.credential(request);
         const operation = `${this.method} ${request.url.pathname}`;
-        const prefix = `${request.url.origin}\n${credential}\n`;
+        const prefix = `${request.origin}\n${credential}\n`;
         this.gateKey = prefix + settings.bucket({method: this.method, url: request.url, operation});
         this.narrowKey = prefix + operation;
+    }
+
+    get waiter() {
+        this.ownWaiter ??= new Waiter(this.clock);
+        return this.ownWaiter;
     }
 
     readKey() {
@@ -37,18 +59,23 @@ export class Call {
         const wanted = given === null && (method === 'POST' || method === 'PATCH') && settings.makesKey(method, request.url);
         this.madeKey = wanted ? settings.newKey() : null;
         this.key = given ?? this.madeKey;
-        this.doubtKey = `${request.url.origin}\n${this.key}`;
+        this.doubtKey = this.key === null ? null : `${request.origin}\n${this.key}`;
     }
 
     async run() {
         this.shared.counters.calls += 1;
         for (;;) {
             this.throwIfCancelled();
-            await this.paced();
-            const tickets = await this.admitted();
-            const outcome = await this.send(tickets);
+            if (this.shared.pacer) {
+                await this.paced();
+            }
+            const tickets = this.admittedAtOnce() ?? await this.admitted();
+            const outcome = await this.send();
             const told = readAnswer(outcome, this.clock.wall());
             this.learn(tickets, outcome, told);
+            if (outcome.status < 400 && !this.request.signal?.aborted) {
+                return this.end(outcome, SUCCESS);
+            }
             const decision = this.decision(outcome, told);
             if (decision.action === 'stop') {
                 return this.end(outcome, decision);
@@ -60,11 +87,25 @@ export class Call {
     // Admission
 
     async paced() {
-        if (this.shared.pacer) {
-            const sendAt = this.shared.pacer.reserve(this.clock.now());
-            this.stopIfLate(sendAt, null);
-            await this.wait(sendAt, 'pace');
+        const sendAt = this.shared.pacer.reserve(this.clock.now());
+        this.stopIfLate(sendAt, null);
+        await this.wait(sendAt, 'pace');
+    }
+
+    // The usual case without a promise: the only gate is open. Null when the call has to wait.
+    admittedAtOnce() {
+        const gates = this.origin.concurrency ? [] : this.gates();
+        if (gates.length !== 1) {
+            return null;
         }
+        const [gate] = gates;
+        const ticket = makeTicket(null, this.spread);
+        const now = this.clock.now();
+        if (gate.ask(ticket, now) !== 'go') {
+            gate.leave(ticket, now);
+            return null;
+        }
+        return this.passedAll([{gate, ticket}]);
     }
 
     // The tickets of the gates that let this call in: each must be handed to `learn`.
@@ -77,12 +118,19 @@ export class Call {
                 await this.passGate(gate, ticket);
             }
             await this.passLimit();
+        } catch (error) {
+            this.giveBack(tickets);
+            throw error;
+        }
+        return this.passedAll(tickets);
+    }
+
+    passedAll(tickets) {
+        try {
             this.passLocalRefusals();
             return tickets;
         } catch (error) {
-            for (const {gate, ticket} of tickets) {
-                this.giveBack(gate, ticket);
-            }
+            this.giveBack(tickets);
             throw error;
         }
     }
@@ -137,12 +185,14 @@ export class Call {
         throttle?.sent(now);
     }
 
-    giveBack(gate, ticket) {
+    giveBack(tickets) {
         const now = this.clock.now();
-        if (ticket.granted) {
-            gate.done(ticket, {told: null, refused: false}, now);
-        } else {
-            gate.leave(ticket, now);
+        for (const {gate, ticket} of tickets) {
+            if (ticket.granted) {
+                gate.done(ticket, {told: null, refused: false}, now);
+            } else {
+                gate.leave(ticket, now);
+            }
         }
     }
 
@@ -219,7 +269,7 @@ export class Call {
 
     async waitToRetry(outcome, decision) {
         const reason = String(outcome.status ?? outcome.error);
-        outcome.abandon?.();
+        abandon(outcome);
         this.shared.count('retries', reason);
         const now = this.clock.now();
         this.origin.budget.retry(now);
@@ -267,7 +317,7 @@ export class Call {
         this.finish(reason, decision.retryAtUnixMs);
         if (outcome.type === 'response') {
             if (reason === 'cancelled') {
-                outcome.abandon();
+                abandon(outcome);
                 throw this.noted(this.request.signal.reason);
             }
             return this.noted(outcome.response);
@@ -296,7 +346,7 @@ export class Call {
 
     noted(result) {
         if (result !== null && (typeof result === 'object' || typeof result === 'function')) {
-            this.settings.infos.set(result, this.info);
+            remember(this.settings.infos, result, this.info);
         }
         return result;
     }

@@ -2,14 +2,14 @@
 // The checks stand in the order in which they are told; the first that speaks ends it.
 
 import {parseRetryAfter, readErrorBody, serverNow} from './hints.js';
-import {parseLimits} from './limits.js';
+import {parseLimits, tellsLimits} from './limits.js';
 import {backoffBound} from './policy.js';
 
 // What one answer tells: {status, errorType, limits, floorMs, source}. `floorMs` is the wait that
 // the server asks for, null when it names none; `source` says which words it comes from.
 export function readAnswer(outcome, nowUnixMs) {
     const told = {status: outcome.status ?? null, errorType: null, limits: [], floorMs: null, source: 'backoff'};
-    if (outcome.type !== 'response') {
+    if (outcome.type !== 'response' || (outcome.status < 400 && !tellsLimits(outcome.header))) {
         return told;
     }
     const now = serverNow(outcome.header('date'), nowUnixMs);

@@ -7,7 +7,7 @@
 //
 // All calls of one client share what answers told: make one client and keep it.
 
-import {Call} from './call.js';
+import {Call, recall} from './call.js';
 import {SYSTEM_CLOCK} from './clock.js';
 import {makePolicy} from './policy.js';
 import {fieldValue, readRequest, routeMatcher} from './request.js';
@@ -24,11 +24,12 @@ export function createClient(options = {}) {
     const settings = makeSettings(options);
     const shared = new Shared(settings);
     const client = async (input, init) => {
-        const request = await readRequest(input, init, settings);
+        const reading = readRequest(input, init, settings);
+        const request = reading instanceof Promise ? await reading : reading;
         const policy = policyOf(settings, request.own);
         return new Call(shared, request, settingsOf(settings, request.own), policy).run();
     };
-    client.info = (result) => settings.infos.get(result);
+    client.info = (result) => (Object(result) === result ? recall(settings.infos, result) : undefined);
     client.stats = () => shared.stats();
     return client;
 }

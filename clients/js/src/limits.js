@@ -10,6 +10,10 @@ const MAX_HEADER_CHARACTERS = 4096;
 const MAX_LIMITS = 16;
 const MAX_REMAINING = Number.MAX_SAFE_INTEGER;
 
+export function tellsLimits(header) {
+    return (header('ratelimit') ?? header('x-ratelimit-remaining') ?? header('ratelimit-remaining') ?? null) !== null;
+}
+
 // `header` is a function from a name to its value or null. Gives a list of
 // {name, remaining, resetInMs, epochMs}; resetInMs is null when no time was given, epochMs when the
 // time was given as a delay.

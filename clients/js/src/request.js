@@ -2,21 +2,32 @@
 
 import {readBody, streamBody} from './bodies.js';
 
+const NOTHING = Object.freeze({});
+const NO_BODY = Object.freeze({kind: 'none', make: () => undefined, type: null});
 const COPIED = ['cache', 'credentials', 'integrity', 'keepalive', 'mode', 'referrer', 'referrerPolicy', 'redirect'];
 const PLACEHOLDER = /\\\{[^/]+\\\}/g;
 
 // {url, method, headers, body, signal, init, own}: `init` is what goes to fetch unchanged, `own` the
 // call's own settings (`init.ration`).
-export async function readRequest(input, init = {}, settings) {
-    const {ration: own = {}, ...rest} = init;
+//
+// Gives it at once where there is no body to read, else a promise of it.
+export function readRequest(input, init = {}, settings) {
+    const {ration: own = NOTHING, ...rest} = init;
     const request = typeof Request === 'function' && input instanceof Request ? input : null;
     const fields = request ? {...fieldsOf(request), ...rest} : rest;
     const method = fields.method ?? 'GET';
     const url = new URL(request ? request.url : input, globalThis.location?.href);
-    const body = rest.body === undefined && request?.body
-        ? await streamBody(request.body, settings.bufferBody)
-        : await readBody(rest.body, settings);
-    return {url, method, headers: fields.headers, body, signal: fields.signal ?? null, init: fields, own};
+    const result = {
+        url, origin: url.origin, method, headers: fields.headers, body: NO_BODY, signal: fields.signal ?? null, init: fields, own,
+    };
+    if (rest.body === undefined && !request?.body) {
+        return result;
+    }
+    const reading = rest.body === undefined ? streamBody(request.body, settings.bufferBody) : readBody(rest.body, settings);
+    return reading.then((body) => {
+        result.body = body;
+        return result;
+    });
 }
 
 function fieldsOf(request) {

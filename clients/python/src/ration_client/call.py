@@ -26,8 +26,7 @@ MESSAGES = {
 }
 
 
-@dataclasses.dataclass(frozen=True)
-class CallInfo:
+class CallInfo(NamedTuple):
     """What is known of a call that has ended. `retry_at`: when the server would take another call, in Unix
     milliseconds; None when it did not say."""
 
@@ -58,6 +57,9 @@ class Ending:
     outcome: Optional[Outcome]
 
 
+_SUCCESS = Decision("stop", "success")  # what decide says of every answer below 400
+
+
 class _Stopped(Exception):
     pass
 
@@ -82,6 +84,7 @@ class Call:
         self.woken = False
         self.waker: Optional[Callable[[], None]] = None  # set while the driver waits
         self.events: List[Tuple[str, Dict[str, Any]]] = []
+        self._hooked = bool(settings.hooks)
         given = facts.header(self._policy.idempotency_header.lower())
         wanted = given is None and facts.method in ("POST", "PATCH") and self._makes_key(facts.method, facts.path)
         self._made_key = settings.new_key() if wanted else None
@@ -109,6 +112,8 @@ class Call:
                             header=outcome.header)
                 told = read_answer(outcome, self._clock.wall())
                 self._learn(outcome, told)
+                if outcome.status is not None and outcome.status < 400 and not self.cancelled:
+                    return self._end(outcome, _SUCCESS)
                 decision = self._decision(outcome, told)
                 if decision.action == "stop":
                     return self._end(outcome, decision)
@@ -190,14 +195,15 @@ class Call:
     def _send(self) -> Send:
         self._attempts += 1
         self._shared.sends += 1
-        added = []
+        added: List[Tuple[str, str]] = []
         if self._made_key:
             added.append((self._policy.idempotency_header, self._made_key))
         attempt_header = self._shared.settings.attempt_header
         if self._attempts > 1 and attempt_header:
             added.append((attempt_header, str(self._attempts)))
         left = self._started_at + self._policy.total_deadline_ms - self._clock.now()
-        self._event("on_send", attempt=self._attempts, method=self._facts.method, url=self._facts.url)
+        if self._hooked:
+            self._event("on_send", attempt=self._attempts, method=self._facts.method, url=str(self._facts.url))
         return Send(max(1, min(self._policy.attempt_timeout_ms, left)), self._attempts, tuple(added))
 
     def _learn(self, outcome: Outcome, told: Told) -> None:
@@ -320,6 +326,6 @@ class Call:
         return info
 
     def _event(self, hook: str, **event: Any) -> None:
-        if hook in self._shared.settings.hooks:
+        if self._hooked and hook in self._shared.settings.hooks:
             # Delivered later, maybe after another thread's: the order in which things happened is that of now_ms.
             self.events.append((hook, {"now_ms": self._clock.now(), "wall_ms": self._clock.wall(), **event}))

@@ -6,24 +6,29 @@ reads from the socket asks `left` before each read and waits no longer than that
 
 from __future__ import annotations
 
-import contextlib
 import threading
 import time
-from typing import Iterator, Optional
+from typing import Optional
 
 _MINIMUM_S = 0.001
 _local = threading.local()
 
 
-@contextlib.contextmanager
-def deadline(seconds: float) -> Iterator[None]:
+class deadline:  # noqa: N801: used like a function
     """All reads of this thread inside the block end `seconds` from now."""
-    before = getattr(_local, "until", None)
-    _local.until = time.monotonic() + seconds
-    try:
-        yield
-    finally:
-        _local.until = before
+
+    __slots__ = ("_seconds", "_before")
+
+    def __init__(self, seconds: float) -> None:
+        self._seconds = seconds
+        self._before: Optional[float] = None
+
+    def __enter__(self) -> None:
+        self._before = getattr(_local, "until", None)
+        _local.until = time.monotonic() + self._seconds
+
+    def __exit__(self, *_: object) -> None:
+        _local.until = self._before
 
 
 def left(timeout: Optional[float]) -> Optional[float]:

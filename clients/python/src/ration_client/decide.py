@@ -9,7 +9,7 @@ import dataclasses
 from typing import Any, Callable, List, Optional
 
 from .hints import parse_retry_after, read_error_body, server_now
-from .limits import HeaderReader, Limit, parse_limits
+from .limits import HeaderReader, Limit, parse_limits, tells_limits
 from .policy import Policy, backoff_bound
 
 
@@ -62,7 +62,7 @@ class Decision:
 
 def read_answer(outcome: Outcome, now_unix_ms: float) -> Told:
     told = Told(status=outcome.status)
-    if outcome.status is None:
+    if outcome.status is None or outcome.status < 400 and not tells_limits(outcome.header):
         return told
     now = server_now(outcome.header("date"), now_unix_ms)
     told.limits = parse_limits(outcome.header, now)

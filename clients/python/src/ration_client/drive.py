@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import contextvars
 import threading
-from typing import Any, Awaitable, Callable, Iterator, Optional, Set
+from typing import Any, Awaitable, Callable, Iterator, Optional, Sequence, Set
 
 from .call import Call, Ending, Send
 from .decide import Outcome
@@ -42,6 +42,7 @@ class CancelToken:
             _current.reset(before)
 
     def add(self, call: Call) -> None:
+        """While the call waits, `cancel` wakes it."""
         with self._lock:
             self._calls.add(call)
             call.cancelled = call.cancelled or self.cancelled
@@ -71,14 +72,14 @@ def drive(shared: Shared, call: Call, send: Callable[[Send], Outcome], closing: 
 
     An answer that is not given back is closed (`response.close`).
     """
-    tokens = [token for token in (closing, _current.get()) if token]
-    for token in tokens:
-        token.add(call)
+    scope = _current.get()
+    tokens = (closing, scope) if scope else (closing,)
     steps = call.run()
     value: Any = None
     sending = False
     try:
         while True:
+            call.cancelled = any(token.cancelled for token in tokens) if scope else closing.cancelled
             try:
                 with shared.lock:
                     step = steps.send(value)
@@ -97,22 +98,27 @@ def drive(shared: Shared, call: Call, send: Callable[[Send], Outcome], closing: 
                 value = send(step)
                 sending = False
             else:
-                _sleep(shared, call, step.until)
+                _sleep(shared, call, step.until, tokens)
     finally:
-        for token in tokens:
-            token.remove(call)
-        with shared.lock:
-            if sending:
+        if sending:
+            with shared.lock:
                 call.abandoned()
+        with shared.lock:
             steps.close()
 
 
-def _sleep(shared: Shared, call: Call, until: float) -> None:
+def _sleep(shared: Shared, call: Call, until: float, tokens: Sequence[CancelToken]) -> None:
     event = threading.Event()
     call.waker = event.set
-    if not call.woken and not call.cancelled:
-        event.wait(max(0.0, min((until - shared.settings.clock.now()) / 1000, threading.TIMEOUT_MAX)))
-    call.waker = None
+    try:
+        for token in tokens:
+            token.add(call)
+        if not call.woken and not call.cancelled:
+            event.wait(max(0.0, min((until - shared.settings.clock.now()) / 1000, threading.TIMEOUT_MAX)))
+    finally:
+        for token in tokens:
+            token.remove(call)
+        call.waker = None
 
 
 async def drive_async(shared: Shared, call: Call, send: Callable[[Send], Awaitable[Outcome]]) -> Ending:

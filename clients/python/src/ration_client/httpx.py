@@ -77,7 +77,7 @@ class _Base:
 
     def _begin(self, request: httpx.Request, body: "_Body") -> Call:
         url = request.url
-        facts = RequestFacts(request.method.upper(), str(url), _origin(url), url.path, request.headers.get)
+        facts = RequestFacts(request.method.upper(), url, _origin(url), url.path, _reader(request.headers))
         own = request.extensions.get("ration")
         policy = make_policy(own, self._settings.policy) if own else None
         return Call(self._shared, facts, body.kind, policy)
@@ -136,11 +136,23 @@ class _Body:
     def kind(self) -> str:
         return "buffered" if self._buffered else "stream_once_consumed" if self._sent else "stream_once"
 
-    @staticmethod
-    def fits(request: httpx.Request, most: int) -> bool:
+    def fits(self, request: httpx.Request, most: int) -> bool:
         """A body of known and small length is read ahead of the first send."""
-        length = request.headers.get("content-length", "")
-        return not isinstance(request.stream, httpx.ByteStream) and length.isdigit() and int(length) <= most
+        length = "" if self._buffered else request.headers.get("content-length", "")
+        return length.isdigit() and int(length) <= most
+
+
+def _reader(headers: httpx.Headers) -> Any:
+    """`headers.get` by lower-case names, which looks through all of them once instead of each time."""
+    raw = headers.raw
+    fields = {name.lower(): value for name, value in raw}
+    if len(fields) != len(raw):
+        return headers.get  # it joins repeated fields
+
+    def read(name: str) -> Optional[str]:
+        value = fields.get(name.encode())
+        return None if value is None else value.decode(headers.encoding)
+    return read
 
 
 def _origin(url: httpx.URL) -> str:
@@ -151,6 +163,8 @@ def _attempt_request(request: httpx.Request, step: Send) -> httpx.Request:
     """The caller's own request, with what this attempt adds and no timeout longer than it has."""
     seconds = step.timeout_ms / 1000
     timeouts = request.extensions.get("timeout", {})
+    if not step.added_headers and len(timeouts) == 4 and all(each is not None and each <= seconds for each in timeouts.values()):
+        return request
     extensions = {**request.extensions, "timeout": {
         name: seconds if timeouts.get(name) is None else min(timeouts[name], seconds)
         for name in ("connect", "read", "write", "pool")}}
@@ -166,7 +180,7 @@ def _attempt_request(request: httpx.Request, step: Send) -> httpx.Request:
 
 
 def _outcome(response: httpx.Response, body: Optional[bytes] = None) -> Outcome:
-    return Outcome(status=response.status_code, header=response.headers.get, body=body, response=response)
+    return Outcome(status=response.status_code, header=_reader(response.headers), body=body, response=response)
 
 
 def _decoded(response: httpx.Response, raw: bytes) -> Optional[bytes]:
@@ -192,9 +206,10 @@ class Transport(_Base, httpx.BaseTransport):
         self._closing = CancelToken()
 
     def handle_request(self, request: httpx.Request) -> httpx.Response:
-        if _Body.fits(request, self._settings.buffer_body):
-            request.read()
         body = _Body(request)
+        if body.fits(request, self._settings.buffer_body):
+            request.read()
+            body = _Body(request)
         call = self._begin(request, body)
         return self._finish(drive(self._shared, call, lambda step: self._send(call, request, body, step), self._closing),
                             request)
@@ -261,9 +276,10 @@ class AsyncTransport(_Base, httpx.AsyncBaseTransport):
         self._inner = inner if inner is not None else httpx.AsyncHTTPTransport()
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
-        if _Body.fits(request, self._settings.buffer_body):
-            await request.aread()
         body = _Body(request)
+        if body.fits(request, self._settings.buffer_body):
+            await request.aread()
+            body = _Body(request)
         call = self._begin(request, body)
 
         async def send(step: Send) -> Outcome:

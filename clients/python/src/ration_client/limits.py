@@ -37,6 +37,11 @@ class Limit(NamedTuple):
     epoch_ms: Optional[float] = None  # None: the time was given as a delay
 
 
+def tells_limits(header: HeaderReader) -> bool:
+    return not (header("ratelimit") is None and header("x-ratelimit-remaining") is None
+                and header("ratelimit-remaining") is None)
+
+
 def parse_limits(header: HeaderReader, now_unix_ms: float) -> List[Limit]:
     limits: List[Limit] = []
     structured = header("ratelimit")

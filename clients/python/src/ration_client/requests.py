@@ -63,8 +63,7 @@ class Adapter(requests.adapters.HTTPAdapter):
     def send(self, request: requests.PreparedRequest, stream: bool = False, timeout: Any = None, verify: Any = True,
              cert: Any = None, proxies: Any = None) -> requests.Response:
         body = _Body(request, self.settings.buffer_body)
-        facts = _facts_of(request)
-        call = Call(self._shared, facts, body.kind)
+        call = Call(self._shared, _facts_of(request), body.kind)
         how = {"stream": stream, "verify": verify, "cert": cert, "proxies": proxies}
         ending = drive(self._shared, call, lambda step: self._attempt(request, body, step, timeout, how), self._closing)
         return _finish(ending, request)

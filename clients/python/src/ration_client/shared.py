@@ -11,7 +11,7 @@ import re
 import threading
 import time
 import uuid
-from typing import Any, Callable, Dict, List, Mapping, Optional, Union
+from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Union
 
 from .budget import Budget
 from .extras import Breaker, Concurrency, Pacer, Throttle
@@ -33,12 +33,11 @@ class SystemClock:
         return time.time() * 1000
 
 
-@dataclasses.dataclass(frozen=True)
-class RequestFacts:
+class RequestFacts(NamedTuple):
     """What the rules look at in a request. `origin` is scheme://host:port, `header` reads by a lower-case name."""
 
     method: str
-    url: str
+    url: Any  # str() of it is the URL
     origin: str
     path: str
     header: Callable[[str], Optional[str]]
