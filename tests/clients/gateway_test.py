@@ -317,6 +317,34 @@ class Bookings(EachCaller):
         self.each(check)
 
 
+class Tokens(EachCaller):
+    """The Axuz example: a token has a window per minute, and its numbers are on every answer."""
+
+    def test_a_used_up_minute_is_not_asked_again(self):
+        def check(caller):
+            with Service(example=EXAMPLE.parent / "axuz") as service:
+                result = play(caller, "minute", f"http://127.0.0.1:{service.port}/me/summary")
+            answered = [call for call in result["results"] if call["status"] is not None]
+            held = [call for call in result["results"] if call["status"] is None]
+            self.assertEqual({call["status"] for call in answered}, {200})
+            self.assertGreaterEqual(len(answered), 5)
+            self.assertEqual(result["stats"]["sends"], len(answered), "what is held is not sent")
+            for call in held:  # none where the minute turned over in between
+                self.assertEqual((call["reason"], call["attempts"]), ("deadline", 0))
+                retry_at = call.get("retry_at", call.get("retryAt"))
+                self.assertLessEqual(retry_at % 60_000, 2_000, "the minute's turn, its guard and what Date rounds off")
+        self.each(check)
+
+    def test_an_office_finishes_within_its_minute(self):
+        def check(caller):
+            with Service(example=EXAMPLE.parent / "axuz") as service:
+                result = play(caller, "office", f"http://127.0.0.1:{service.port}/me/summary")
+            self.assertEqual([call for call in result["results"] if call["status"] != 200], [])
+            self.assertEqual(len(result["results"]), 600)
+            Judge(self, result["events"]).all()
+        self.each(check)
+
+
 class Wide(Service):
     def __init__(self, settings):
         super().__init__()
@@ -334,8 +362,6 @@ class Wide(Service):
             directory.write_text(text)
         return super()._serve_text()
 
-
-assert EXAMPLE.exists()
 
 if __name__ == "__main__":
     unittest.main()

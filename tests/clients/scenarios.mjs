@@ -62,12 +62,22 @@ async function bookings(client, key, count) {
     return {results, stats: client.stats()};
 }
 
+async function minute(client, key) {
+    const results = [];
+    for (let n = 0; n < 8; n += 1) {
+        results.push(await one(client, url, bearer(key)));
+    }
+    return {results, events, stats: client.stats()};
+}
+
 const bearer = (key) => ({headers: {Authorization: `Bearer ${key}`}});
 const SCENARIOS = {
     crowd: () => crowd(watched(), {callers: 50, calls: 600, init: bearer('sk_js')}),
     posts: () => crowd(watched(), {callers: 70, calls: 70, init: {...bearer('sk_js_posts'), method: 'POST', body: 'x'}}),
     restart: () => crowd(watched({maxRetries: 10, budgetCapacity: 1000}),
         {callers: 20, calls: 2000, init: bearer('sk_js_fast'), progress: 400}),
+    office: () => crowd(watched(), {callers: 50, calls: 600, init: bearer('axp_demo_ana_ci')}),
+    minute: () => minute(watched({totalDeadlineMs: 700}), 'axp_demo_ben'),
     day: () => bookings(createClient({idempotency: ['POST /v1/bookings']}), 'pk_demo_lisbon', 17),
     volume: () => bookings(createClient({idempotency: ['POST /v1/bookings']}), 'sk_demo_tokyo', 5),
 };

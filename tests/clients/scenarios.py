@@ -125,11 +125,18 @@ def bookings(client, key, count):
     return {"results": results, "stats": client.stats()}
 
 
+def minute(client, key):
+    results = [client.ask("GET", URL, bearer(key), None) for _ in range(8)]
+    return {"results": results, "events": EVENTS, "stats": client.stats()}
+
+
 Client = Async if LIBRARY == "async" else Sync
 SCENARIOS = {
     "crowd": lambda: Client(hooks=HOOKS).crowd(50, 600, f"sk_{LIBRARY}"),
     "posts": lambda: Client(hooks=HOOKS).crowd(70, 70, f"sk_{LIBRARY}_posts", "POST", "x"),
     "restart": lambda: Client(hooks=HOOKS, max_retries=10, budget_capacity=1000).crowd(20, 2000, f"sk_{LIBRARY}_fast", progress=400),
+    "office": lambda: Client(hooks=HOOKS).crowd(50, 600, "axp_demo_ana_ci"),
+    "minute": lambda: minute(Client(hooks=HOOKS, total_deadline_ms=700), "axp_demo_ben"),
     "day": lambda: bookings(Client(idempotency=["POST /v1/bookings"]), "pk_demo_lisbon", 17),
     "volume": lambda: bookings(Client(idempotency=["POST /v1/bookings"]), "sk_demo_tokyo", 5),
 }
