@@ -133,7 +133,8 @@ bool read_response(JsonCursor& cursor, ScriptedAnswer& answer, bool of_probe = f
         if (name == "probe" && !of_probe) {
             return read_response(cursor, answer.probe.emplace_back(), true);
         }
-        return unknown(cursor, name, response_fields);
+        return name == "probe" ? cursor.fail("an answer to a probe has no probe of its own")
+                               : unknown(cursor, name, response_fields);
     });
 }
 

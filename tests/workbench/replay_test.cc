@@ -209,5 +209,34 @@ TEST(Replay, SameInputSameOutput) {
     EXPECT_EQ(run(input).lines, run(input).lines);
 }
 
+TEST(Replay, AKeyInDoubtIsLookedUpAtTheScriptedUpstream) {
+    const Rules rules = rules_of(R"(
+policy: orders
+routes: {order: POST /orders}
+idempotency: [{routes: [order], scope: [address], doubt: probe, probe: {path: "/orders/{key}"}}]
+)");
+    const auto ordered = [](std::string_view at, std::string_view response) {
+        return cat("{\"at\":", at, R"(,"method":"POST","path":"/orders",)",
+                   R"("headers":{"Idempotency-Key":"k"},"response":)", response, "}\n");
+    };
+    std::istringstream in(ordered("0", R"({"takes":"never"})") +
+                          ordered("70", R"({"probe":{"status":503}})") +
+                          ordered("80", R"({"status":201,"probe":{"takes":1}})"));
+    std::ostringstream out;
+    std::ostringstream errors;
+    ASSERT_TRUE(
+        replay({.rules = rules, .input_name = "in", .counter_bytes = 1 << 20}, in, out, errors))
+        << errors.str();
+    std::vector<std::string> told;
+    std::istringstream lines(out.str());
+    for (std::string answer; std::getline(lines, answer);) {
+        told.push_back(answer.substr(answer.find("\"outcome\"")));
+    }
+    ASSERT_EQ(told.size(), 3U);
+    EXPECT_TRUE(told[0].starts_with(R"("outcome":"admitted","status":504)")) << told[0];
+    EXPECT_TRUE(told[1].starts_with(R"("outcome":"admitted","status":502)")) << told[1];
+    EXPECT_TRUE(told[2].starts_with(R"("outcome":"replayed","status":200)")) << told[2];
+}
+
 }  // namespace
 }  // namespace ration
