@@ -6,3 +6,4 @@ pkg_check_modules(sodium REQUIRED IMPORTED_TARGET libsodium)
 find_package(yaml-cpp REQUIRED)
 find_package(OpenSSL REQUIRED)
 find_package(SQLite3 REQUIRED)
+find_package(CURL 7.85 REQUIRED)  # the calling side

@@ -1,5 +1,6 @@
 # What `cmake --install` puts where, and the package that find_package(ration) finds:
 #   ration::ration    the library: include/ration, the pure limits, the counters
+#   ration::client    the retrying HTTP client; find_package(ration COMPONENTS client), needs libcurl
 # The `ration` command and the examples come along when they were built.
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
@@ -16,6 +17,11 @@ install(TARGETS ration_library ration_public ration_base ration_limits ration_ne
     ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT library
     FILE_SET HEADERS DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT library)
 install(EXPORT rationTargets NAMESPACE ration:: DESTINATION ${RATION_PACKAGE_DIR} COMPONENT library)
+set_target_properties(ration_client PROPERTIES EXPORT_NAME client)
+add_library(ration::client ALIAS ration_client)
+install(TARGETS ration_client ration_wire EXPORT rationClientTargets
+    ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT library)
+install(EXPORT rationClientTargets NAMESPACE ration:: DESTINATION ${RATION_PACKAGE_DIR} COMPONENT library)
 configure_package_config_file(${CMAKE_CURRENT_LIST_DIR}/rationConfig.cmake.in
     ${PROJECT_BINARY_DIR}/rationConfig.cmake INSTALL_DESTINATION ${RATION_PACKAGE_DIR})
 write_basic_package_version_file(${PROJECT_BINARY_DIR}/rationConfigVersion.cmake

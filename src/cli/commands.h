@@ -1,6 +1,6 @@
 // The commands of `ration`, one file each. Each adds itself to the command line; when it is the one
 // that was asked for, it runs and says how it ended in `exit_code`: 0 good, 1 the answer is no, 2
-// wrong use or wrong input.
+// wrong use or wrong input; `call` has more (cli/call/ending.h).
 #pragma once
 
 namespace CLI {
@@ -17,5 +17,6 @@ void add_schema_command(CLI::App& app, int& exit_code);
 void add_ledger_command(CLI::App& app, int& exit_code);
 void add_token_command(CLI::App& app, int& exit_code);
 void add_block_command(CLI::App& app, int& exit_code);
+void add_call_command(CLI::App& app, int& exit_code);
 
 }  // namespace ration

@@ -41,7 +41,7 @@ bool known_first_word(const CLI::App& app, const std::string& word) {
 }  // namespace
 
 int main(int argc, char** argv) {
-    CLI::App app("Rate limits from a policy file: gateway and workbench.", "ration");
+    CLI::App app("Rate limits from a policy file: gateway, workbench and client.", "ration");
     app.set_version_flag("--version", "ration " RATION_VERSION);
     app.require_subcommand(1);
     int exit_code = 0;
@@ -53,6 +53,7 @@ int main(int argc, char** argv) {
     ration::add_ledger_command(app, exit_code);
     ration::add_token_command(app, exit_code);
     ration::add_block_command(app, exit_code);
+    ration::add_call_command(app, exit_code);
     if (argc > 1 && !known_first_word(app, argv[1])) {
         return 2;
     }

@@ -12,5 +12,6 @@ step(${CMAKE_COMMAND} -S ${SOURCE} -B ${work}/build -G Ninja -D CMAKE_BUILD_TYPE
     -D CMAKE_CXX_COMPILER=${COMPILER} -D CMAKE_PREFIX_PATH=${work}/prefix)
 step(${CMAKE_COMMAND} --build ${work}/build)
 step(${work}/build/consumer)
+step(${work}/build/consumer_client)
 # The command and the examples are there too, and work from where they were put.
 step(${work}/prefix/bin/ration check ${work}/prefix/share/ration/examples/booking/policy.yaml)

@@ -1,0 +1,210 @@
+#include "cli/call/each.h"
+
+#include <algorithm>
+#include <atomic>
+#include <iostream>
+#include <optional>
+#include <thread>
+
+#include "base/text.h"
+#include "cli/call/ending.h"
+#include "cli/call/job_list.h"
+#include "cli/call/story.h"
+#include "wire/decimal.h"
+
+namespace ration {
+namespace {
+
+struct Tally {
+    std::size_t all = 0;
+    std::atomic<std::size_t> before = 0, done = 0, failed = 0, open = 0;
+    std::atomic<int> worst = exit_good;
+    std::mutex mutex;
+    std::optional<Wall> retry_at;  // the earliest that an open job was told
+
+    void add(int code) {
+        (code == exit_good                                ? done
+         : code == exit_refused || code == exit_wrong_use ? failed
+                                                          : open)++;
+        // Interrupted is worst, then what is unknown, down to a plain refusal.
+        const int weight = code == exit_wrong_use ? exit_refused : code;
+        int seen = worst;
+        while (weight > seen && !worst.compare_exchange_weak(seen, weight)) {
+        }
+    }
+    [[nodiscard]] std::size_t finished() const { return done + failed + open; }
+};
+
+class Run {
+public:
+    Run(const CallArguments& arguments, ClientRequest base, std::vector<Job> jobs,
+        std::unique_ptr<ResultLog> log)
+        : arguments_(arguments),
+          base_(std::move(base)),
+          jobs_(std::move(jobs)),
+          log_(std::move(log)),
+          story_(terminal_, arguments.verbose) {}
+
+    [[nodiscard]] int run(ClientOptions options);
+
+private:
+    void work(Client& client);
+    void do_job(Client& client, const Job& job);
+    void finish(const Job& job, const ClientResult& result);
+    void show();
+    void sum_up(const ClientCounters& counters);
+
+    const CallArguments& arguments_;
+    ClientRequest base_;
+    std::vector<Job> jobs_;
+    std::unique_ptr<ResultLog> log_;
+    Terminal terminal_;
+    Story story_;
+    Cancellation cancellation_;
+    std::atomic<std::size_t> next_ = 0;
+    std::atomic<bool> cannot_write_ = false;
+    Tally tally_;
+};
+
+int Run::run(ClientOptions options) {
+    tally_.all = jobs_.size();
+    options.hooks = story_.hooks();
+    const Interrupts interrupts(cancellation_, [this] { show(); });
+    auto client = Client::create(std::move(options));
+    if (!client.ok()) {
+        std::cerr << "ration call: " << client.status().message() << '\n';
+        return exit_wrong_use;
+    }
+    std::vector<std::thread> workers;
+    const std::size_t count = std::min<std::size_t>(arguments_.parallel, jobs_.size());
+    for (std::size_t i = 0; i < count; ++i) {
+        workers.emplace_back([this, &client] { work(**client); });
+    }
+    for (std::thread& worker : workers) {
+        worker.join();
+    }
+    sum_up((*client)->counters());
+    if (cannot_write_) {
+        std::cerr << "ration call: results cannot be written; stopped\n";
+        return exit_wrong_use;
+    }
+    return cancellation_.cancelled() ? exit_interrupted : tally_.worst.load();
+}
+
+void Run::work(Client& client) {
+    while (!cancellation_.cancelled()) {
+        const std::size_t index = next_++;
+        if (index >= jobs_.size()) {
+            return;
+        }
+        if (const auto state = log_->before(jobs_[index])) {
+            ++tally_.before;
+            tally_.add(*state == JobState::done ? exit_good : exit_refused);
+        } else {
+            do_job(client, jobs_[index]);
+        }
+    }
+}
+
+void Run::do_job(Client& client, const Job& job) {
+    auto request = job_request(job, base_);
+    if (!request.ok()) {
+        ClientResult wrong;
+        wrong.reason = StopReason::error_not_retryable;
+        wrong.error = AttemptError::bad_request;
+        wrong.message = std::string(request.status().message());
+        terminal_.line(cat(arguments_.each, ":", job.line, ": ", wrong.message));
+        finish(job, wrong);
+        return;
+    }
+    const bool unsafe = request->method == "POST" || request->method == "PATCH";
+    if (arguments_.key == "auto" && unsafe && request->idempotency_key.empty()) {
+        request->idempotency_key = log_->key_of(job);
+    }
+    request->cancellation = cancellation_;
+    finish(job, client.call(*std::move(request)));
+}
+
+void Run::finish(const Job& job, const ClientResult& result) {
+    const int code = exit_code_of(result);
+    tally_.add(code);
+    const JobState state = code == exit_good                                ? JobState::done
+                           : code == exit_refused || code == exit_wrong_use ? JobState::failed
+                                                                            : JobState::open;
+    if (state == JobState::open && result.retry_at) {
+        const std::lock_guard lock(tally_.mutex);
+        tally_.retry_at = std::min(tally_.retry_at.value_or(*result.retry_at), *result.retry_at);
+    }
+    if (state == JobState::open && result.attempts == 0) {
+        return;  // nothing was sent: as if it had not been begun
+    }
+    if (!log_->write(job, state, result)) {
+        cannot_write_ = true;
+        cancellation_.cancel("results cannot be written");
+    }
+}
+
+void Run::show() {
+    if (!terminal_.has_live_line()) {
+        return;
+    }
+    constexpr std::size_t width = 20;
+    const std::size_t finished = tally_.finished();
+    const std::size_t filled = tally_.all == 0 ? width : finished * width / tally_.all;
+    std::string text = cat('[', std::string(filled, '#'), std::string(width - filled, '.'), "] ",
+                           finished, '/', tally_.all);
+    if (tally_.failed > 0) {
+        text += cat("  ", tally_.failed.load(), " failed");
+    }
+    if (const std::string waiting = story_.waiting(); !waiting.empty()) {
+        text += "  " + waiting;
+    }
+    terminal_.live(text);
+}
+
+void Run::sum_up(const ClientCounters& counters) {
+    const std::size_t left = tally_.all - tally_.done - tally_.failed;
+    std::uint64_t retries = 0;
+    for (const auto& [reason, count] : counters.retries) {
+        retries += count;
+    }
+    std::string text = cat(tally_.all, " jobs: ", tally_.done.load(), " done, ",
+                           tally_.failed.load(), " failed, ", left, " open");
+    if (tally_.before > 0) {
+        text += cat(" (", tally_.before.load(), " of them in an earlier run)");
+    }
+    text += cat("; ", counters.sends, " sends, ", retries, " retries; ",
+                seconds_text(story_.elapsed()));
+    if (left > 0 && tally_.retry_at) {
+        char moment[max_decimal_bytes];
+        text += cat("; try again from ",
+                    rfc3339(std::chrono::ceil<std::chrono::seconds>(*tally_.retry_at), moment));
+    }
+    terminal_.line(text);
+    if (left > 0 && !arguments_.results.empty()) {
+        terminal_.line(cat("run it again with --results ", arguments_.results, " to go on"));
+    }
+}
+
+}  // namespace
+
+int call_each(const CallArguments& arguments) {
+    auto options = client_options(arguments);
+    auto base = base_request(arguments);
+    auto jobs = read_jobs(arguments.each);
+    for (const absl::Status& status : {options.status(), base.status(), jobs.status()}) {
+        if (!status.ok()) {
+            std::cerr << "ration call: " << status.message() << '\n';
+            return exit_wrong_use;
+        }
+    }
+    auto log = ResultLog::open(arguments.results);
+    if (!log.ok()) {
+        std::cerr << "ration call: " << log.status().message() << '\n';
+        return exit_wrong_use;
+    }
+    Run run(arguments, *std::move(base), *std::move(jobs), *std::move(log));
+    return run.run(*std::move(options));
+}
+
+}  // namespace ration

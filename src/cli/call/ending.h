@@ -1,0 +1,30 @@
+// How a call ended, for scripts (exit codes) and for people (a line).
+#pragma once
+
+#include <string>
+
+#include "ration/client.h"
+
+namespace ration {
+
+// Scripts rely on these.
+inline constexpr int exit_good = 0;       // a 2xx or 3xx answer
+inline constexpr int exit_refused = 1;    // an answer that waiting does not change
+inline constexpr int exit_wrong_use = 2;  // of the command
+inline constexpr int exit_limited = 3;    // limited still: try again later
+inline constexpr int exit_no_answer = 4;  // nothing was done, or it may be asked again safely
+inline constexpr int exit_unknown = 5;    // it may have been done, and must not be repeated blindly
+inline constexpr int exit_interrupted = 130;
+
+[[nodiscard]] int exit_code_of(const ClientResult& result);
+
+// "429 rate_limited after 6 attempts (attempts_exhausted); try again from 2026-11-30T00:01:00Z"
+[[nodiscard]] std::string ending_of(const ClientResult& result);
+
+// Why a call waits: "the server asked for it (Retry-After)".
+[[nodiscard]] std::string_view words_for(WaitSource source);
+
+// "12.3 s"
+[[nodiscard]] std::string seconds_text(Nanos time);
+
+}  // namespace ration

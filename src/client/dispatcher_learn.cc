@@ -1,0 +1,122 @@
+// What an ended attempt teaches: the gates that let it through, the origin's health, the keys in
+// doubt; then whether the call goes on. And the counters for whoever watches.
+#include <algorithm>
+
+#include "base/text.h"
+#include "client/dispatcher.h"
+#include "client/policy.h"
+
+namespace ration::client {
+
+void Dispatcher::ended(Call& call, const Outcome& outcome, Now now) {
+    const Told told = read_answer(outcome, now.wall);
+    call.error_type_ = told.error_type;
+    learn(call, outcome, told, now);
+    const Verdict verdict = decide({.policy = *call.policy,
+                                    .method = call.method,
+                                    .keyed = !call.key.empty(),
+                                    .body = call.body,
+                                    .attempts_made = call.attempts_,
+                                    .elapsed = now.mono - call.begun_,
+                                    .outcome = outcome,
+                                    .told = told,
+                                    .retry_tokens = call.origin_->budget.tokens(now.mono),
+                                    .cancelled = false,
+                                    .now = now.wall},
+                                   random_);
+    if (!verdict.retry) {
+        finish(call, verdict.reason, verdict.retry_at, early_);
+        return;
+    }
+    call.wait_reason_ =
+        outcome.answered() ? cat(outcome.status) : std::string(name(*outcome.error));
+    ++counters_.retries[call.wait_reason_];
+    call.origin_->budget.retry(now.mono);
+    call.waited_extra_ = told.source != WaitSource::backoff;
+    call.phase_ = Call::Phase::backoff;
+    hold(call, {.source = told.source, .reason = call.wait_reason_}, now.mono + verdict.wait, now,
+         nullptr);
+}
+
+void Dispatcher::learn(Call& call, const Outcome& outcome, const Told& told, Now now) {
+    const RetryPolicy& policy = *call.policy;
+    const bool refused = outcome.answered() && lists(policy.retry_statuses, outcome.status);
+    const bool narrow = refused && lists(policy.narrow_types, told.error_type);
+    if (narrow && told.floor) {
+        const std::string key =
+            cat(call.origin, '\n', call.credential, '\n', call.method, ' ', call.path);
+        narrow_gates_.open(key, now.mono).close(now.mono + *told.floor, Nanos(0));
+    }
+    // What speaks of one operation, of another server or of no time at all says nothing to others.
+    const bool mute =
+        narrow || outcome.other_origin || lists(policy.never_retry_types, told.error_type);
+    const Told nothing;
+    Lesson lesson;
+    lesson.told = !outcome.answered() ? nullptr : mute ? &nothing : &told;
+    lesson.refused = refused && !narrow;
+    Woken woken;
+    for (int i = 0; i < call.place_count_; ++i) {
+        call.places_[i].gate->done(call.places_[i].ticket, lesson, now.mono, woken);
+    }
+    call.place_count_ = 0;
+    wake(woken);
+    learn_health(call, outcome, now);
+    learn_doubt(call, outcome);
+}
+
+void Dispatcher::learn_health(Call& call, const Outcome& outcome, Now now) {
+    using Signal = InFlightLimit::Signal;
+    Origin& origin = *call.origin_;
+    const bool down = !outcome.answered() || outcome.status == 503;
+    if (origin.breaker) {
+        origin.breaker->outcome(now.mono, down);
+    }
+    if (origin.throttle) {
+        origin.throttle->answered(now.mono, !down);
+    }
+    if (origin.in_flight) {
+        const bool throttled = outcome.status == 429 || outcome.status == 503 ||
+                               outcome.error == AttemptError::attempt_timeout;
+        origin.in_flight->done(now.mono, throttled            ? Signal::throttled
+                                         : outcome.answered() ? Signal::ok
+                                                              : Signal::nothing);
+        wake_next(origin);
+    }
+    if (outcome.answered() && outcome.status < 400) {
+        origin.budget.success();
+    }
+}
+
+void Dispatcher::learn_doubt(const Call& call, const Outcome& outcome) {
+    if (call.key.empty()) {
+        return;
+    }
+    std::string key = cat(call.origin, '\n', call.key);
+    const auto found = std::find(doubts_.begin(), doubts_.end(), key);
+    if (outcome.answered()) {
+        if (found != doubts_.end()) {
+            doubts_.erase(found);
+        }
+    } else if (!nothing_sent(*outcome.error) && found == doubts_.end()) {
+        if (doubts_.size() >= max_doubts) {
+            doubts_.pop_front();
+        }
+        doubts_.push_back(std::move(key));
+    }
+}
+
+ClientCounters Dispatcher::counters(Now now) const {
+    ClientCounters counters = counters_;
+    for (const auto& [name, origin] : origins_) {
+        counters.budgets[name] = origin->budget.left();
+    }
+    for (const auto& [key, gate] : gates_.entries()) {
+        GateState state = gate.state(now.mono);
+        state.origin = key.substr(0, key.find('\n'));
+        state.bucket = key.substr(key.rfind('\n') + 1);
+        counters.gates.push_back(std::move(state));
+    }
+    return counters;
+}
+
+}  // namespace ration::client

@@ -1,0 +1,272 @@
+// An attempt is a row of transfers: one, and one more for each redirect followed. libcurl would
+// follow redirects and repeat requests by itself; both are kept from it, since credentials must not
+// follow to another origin and an unsafe request must not be sent twice unseen. The callbacks that
+// take the answer in are in exchange_answer.cc.
+#include "client/exchange.h"
+
+#include <algorithm>
+
+#include "absl/strings/match.h"
+#include "base/text.h"
+#include "client/access.h"
+#include "client/easy_pool.h"
+#include "client/policy.h"
+
+namespace ration::client {
+namespace {
+
+bool same_name(std::string_view a, std::string_view b) {
+    return absl::EqualsIgnoreCase({a.data(), a.size()}, {b.data(), b.size()});
+}
+
+// A larger or unbounded body is announced first, so that a refusal leaves it unread. libcurl waits
+// a second for the server's word, which a small body is not worth.
+constexpr std::uint64_t announced_from = 1U << 20U;
+
+bool rewound(const RequestBody::Rewind& rewind) {
+    try {
+        return rewind();
+    } catch (...) {
+        return false;
+    }
+}
+
+bool is_field_value(std::string_view text) {
+    return text.find_first_of(std::string_view("\r\n\0", 3)) == std::string_view::npos;
+}
+
+}  // namespace
+
+Exchange::~Exchange() {
+    curl_slist_free_all(lines_);
+    if (handle_) {
+        curl_easy_cleanup(handle_);
+    }
+}
+
+bool Exchange::begin(CURL* handle, const Setup& setup) {
+    setup_ = setup;
+    handle_ = handle;
+    url_ = setup.url;
+    method_ = setup.request->method;
+    followed_ = 0;
+    drop_body_ = drop_secrets_ = false;
+    sent_ = delivered_ = stopped_by_reader_ = false;
+    error_.reset();
+    message_.clear();
+    redirect_stop_.reset();
+    until_ = setup.until;
+    if (body_kind_ != BodyKind::stream_once_consumed) {
+        body_kind_ = BodyAccess::kind(setup.request->body);
+    }
+    if (!handle_) {
+        fail(AttemptError::bad_request, "libcurl gives no handle");
+        return false;
+    }
+    return prepare_hop();
+}
+
+bool Exchange::prepare_hop() {
+    answer_ = {};
+    redirection_.reset();
+    requests_begun_ = 0;
+    curl_error_[0] = '\0';
+    if (!rewind_body()) {
+        fail(AttemptError::bad_request, "the body cannot be read from its beginning again");
+        return false;
+    }
+    curl_slist_free_all(lines_);
+    lines_ = nullptr;
+    if (!add_headers()) {
+        return false;
+    }
+    curl_easy_setopt(handle_, CURLOPT_URL, url_.c_str());
+    set_method();
+    curl_easy_setopt(handle_, CURLOPT_HTTPHEADER, lines_);
+    set_callbacks();
+    return true;
+}
+
+bool Exchange::rewind_body() {
+    if (drop_body_ || !body_touched_) {
+        return true;
+    }
+    const auto& rewind = BodyAccess::rewind(setup_.request->body);
+    body_touched_ = false;
+    return rewind ? rewound(rewind) : body_kind_ != BodyKind::stream_once_consumed;
+}
+
+bool Exchange::left_behind(std::string_view name) const {
+    if (same_name(name, "content-length") || same_name(name, "transfer-encoding")) {
+        return true;  // the body says
+    }
+    if (drop_body_ && (absl::StartsWithIgnoreCase({name.data(), name.size()}, "content-"))) {
+        return true;
+    }
+    if (!drop_secrets_) {
+        return false;
+    }
+    const auto& secrets = setup_.options->secret_headers;
+    return same_name(name, "authorization") || same_name(name, "cookie") ||
+           same_name(name, "proxy-authorization") || same_name(name, "host") ||
+           same_name(name, setup_.policy->key_header) ||
+           std::any_of(secrets.begin(), secrets.end(),
+                       [&](const std::string& secret) { return same_name(name, secret); });
+}
+
+bool Exchange::add_headers() {
+    const ClientRequest& request = *setup_.request;
+    bool typed = false;
+    bool keyed = setup_.key.empty();
+    for (const auto& [name, value] : request.headers) {
+        typed = typed || same_name(name, "content-type");
+        keyed = keyed || same_name(name, setup_.policy->key_header);
+        if (!left_behind(name) && !add_header(name, value)) {
+            return false;
+        }
+    }
+    if (!keyed && !drop_secrets_ && !add_header(setup_.policy->key_header, setup_.key)) {
+        return false;
+    }
+    const std::string& attempt = setup_.options->attempt_header;
+    if (setup_.attempt > 1 && !attempt.empty() && !add_header(attempt, cat(setup_.attempt))) {
+        return false;
+    }
+    const auto size = BodyAccess::size(request.body);
+    const bool announced = BodyAccess::read(request.body) && (!size || *size >= announced_from);
+    if (!announced && !find_header(request.headers, "expect")) {
+        lines_ = curl_slist_append(lines_, "Expect:");
+    }
+    if (!typed) {
+        lines_ = curl_slist_append(lines_, "Content-Type:");  // libcurl has an opinion of its own
+    }
+    return true;
+}
+
+bool Exchange::add_header(std::string_view name, std::string_view value) {
+    if (!is_token(name) || !is_field_value(value)) {
+        fail(AttemptError::bad_request, cat("'", name, "' cannot be sent as a header"));
+        return false;
+    }
+    const std::string line = value.empty() ? cat(name, ';') : cat(name, ": ", value);
+    curl_slist* longer = curl_slist_append(lines_, line.c_str());
+    lines_ = longer ? longer : lines_;
+    return longer != nullptr;
+}
+
+void Exchange::set_method() {
+    const RequestBody& body = setup_.request->body;
+    const BodyKind kind = drop_body_ ? BodyKind::none : body_kind_;
+    const bool wants_length = method_ == "POST" || method_ == "PUT" || method_ == "PATCH";
+    if (kind == BodyKind::none && !wants_length) {
+        curl_easy_setopt(handle_, CURLOPT_HTTPGET, 1L);
+        if (method_ == "HEAD") {
+            curl_easy_setopt(handle_, CURLOPT_NOBODY, 1L);
+        }
+    } else if (kind == BodyKind::none || kind == BodyKind::buffered) {
+        const std::string& bytes = BodyAccess::bytes(body);
+        curl_easy_setopt(handle_, CURLOPT_POST, 1L);
+        curl_easy_setopt(handle_, CURLOPT_POSTFIELDS, kind == BodyKind::none ? "" : bytes.c_str());
+        curl_easy_setopt(handle_, CURLOPT_POSTFIELDSIZE_LARGE,
+                         static_cast<curl_off_t>(kind == BodyKind::none ? 0 : bytes.size()));
+    } else {
+        const auto size = BodyAccess::size(body);
+        curl_easy_setopt(handle_, CURLOPT_UPLOAD, 1L);
+        curl_easy_setopt(handle_, CURLOPT_INFILESIZE_LARGE,
+                         size ? static_cast<curl_off_t>(*size) : curl_off_t{-1});
+    }
+    curl_easy_setopt(handle_, CURLOPT_CUSTOMREQUEST, method_.c_str());
+}
+
+void Exchange::set_callbacks() {
+    curl_easy_setopt(handle_, CURLOPT_HEADERFUNCTION, &Exchange::on_header);
+    curl_easy_setopt(handle_, CURLOPT_HEADERDATA, this);
+    curl_easy_setopt(handle_, CURLOPT_WRITEFUNCTION, &Exchange::on_data);
+    curl_easy_setopt(handle_, CURLOPT_WRITEDATA, this);
+    curl_easy_setopt(handle_, CURLOPT_READFUNCTION, &Exchange::on_read);
+    curl_easy_setopt(handle_, CURLOPT_READDATA, this);
+    curl_easy_setopt(handle_, CURLOPT_SEEKFUNCTION, &Exchange::on_seek);
+    curl_easy_setopt(handle_, CURLOPT_SEEKDATA, this);
+    curl_easy_setopt(handle_, CURLOPT_PREREQFUNCTION, &Exchange::on_request);
+    curl_easy_setopt(handle_, CURLOPT_PREREQDATA, this);
+    curl_easy_setopt(handle_, CURLOPT_ERRORBUFFER, curl_error_);
+}
+
+CURL* Exchange::release() {
+    return std::exchange(handle_, nullptr);
+}
+
+bool Exchange::finished(CURLcode code) {
+    const bool refused = answer_.head_complete && answer_.status >= 400;
+    if (redirection_ && !redirection_->stop) {
+        url_ = redirection_->url;
+        method_ = redirection_->method;
+        drop_body_ = drop_body_ || redirection_->drop_body;
+        drop_secrets_ = drop_secrets_ || redirection_->drop_secrets;
+        ++followed_;
+        return prepare_hop();
+    }
+    if (code == CURLE_OK) {
+        if (answer_.status == 0) {
+            fail(AttemptError::protocol_error, "the answer has no status");
+        }
+    } else if (refused) {
+        answer_.cut = true;  // why it was refused is known well enough
+    } else if (!error_) {
+        const char* text = curl_error_[0] ? curl_error_ : curl_easy_strerror(code);
+        fail(error_of(code, sent_), text);
+    }
+    return false;
+}
+
+void Exchange::expired() {
+    if (answer_.head_complete && answer_.status >= 400) {
+        answer_.cut = true;
+        return;
+    }
+    if (sent_) {
+        fail(AttemptError::attempt_timeout, "no whole answer in time");
+    } else {
+        fail(AttemptError::connect_failed, "not connected in time");
+    }
+}
+
+void Exchange::abandon() {
+    answer_ = {};
+    error_.reset();
+    message_.clear();
+}
+
+void Exchange::fail(AttemptError error, std::string_view message) {
+    error_ = error;
+    message_ = message;
+}
+
+Outcome Exchange::outcome() const {
+    Outcome outcome;
+    outcome.error = error_;
+    outcome.other_origin = drop_secrets_;
+    outcome.redirect = redirect_stop_;
+    if (!error_) {
+        outcome.status = answer_.status;
+        outcome.headers = &answer_.headers;
+        if (!answer_.cut) {
+            outcome.body = answer_.body;
+        }
+    }
+    return outcome;
+}
+
+void Exchange::move_into(ClientResult& result) {
+    result.error = error_;
+    result.message = std::move(message_);
+    result.url = std::move(url_);
+    if (!error_) {
+        result.status = answer_.status;
+        result.headers = std::move(answer_.headers);
+        result.body = std::move(answer_.body);
+        result.body_complete = !answer_.cut;
+    }
+}
+
+}  // namespace ration::client

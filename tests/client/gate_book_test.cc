@@ -1,0 +1,163 @@
+// Bounds of what a client remembers, and the pace that follows answers.
+#include "client/gate_book.h"
+#include "base/text.h"
+#include "client/pacer.h"
+#include "virtual_client.h"
+
+namespace ration::client {
+namespace {
+
+const Mono start = start_of_cases().mono;
+
+TEST(GateBook, ForgetsWhatHoldsNobodyBackFirst) {
+    const RetryPolicy policy;
+    ScriptedRandom random({0.0});
+    GateBook book(policy, random, 3, false);
+    book.open("a", start).close(start + std::chrono::seconds(10), Nanos(0));
+    Gate& idle = book.open("b", start);
+    book.open("c", start).close(start + std::chrono::seconds(10), Nanos(0));
+    EXPECT_EQ(&book.open("b", start), &idle);
+    static_cast<void>(book.open("d", start));  // takes b's place
+    EXPECT_EQ(book.find("b"), nullptr);
+    EXPECT_NE(book.find("a"), nullptr);
+    EXPECT_NE(book.find("d"), nullptr);
+    EXPECT_EQ(book.entries().size(), 3U);
+}
+
+TEST(GateBook, WhenAllHoldSomebodyNewcomersShareOne) {
+    const RetryPolicy policy;
+    ScriptedRandom random({0.0});
+    GateBook book(policy, random, 2, false);
+    book.open("a", start).close(start + std::chrono::seconds(10), Nanos(0));
+    book.open("b", start).close(start + std::chrono::seconds(10), Nanos(0));
+    Gate& shared = book.open("c", start);
+    EXPECT_EQ(&book.open("d", start), &shared);
+    EXPECT_EQ(book.entries().size(), 2U);
+    EXPECT_NE(&book.open("c", start + std::chrono::seconds(11)), &shared) << "a's hold is over";
+}
+
+TEST(Dispatcher, RemembersSoManyOriginsAndGates) {
+    SeededRandom random(1);
+    VirtualClient world({}, random);
+    world.server = [&](VirtualClient::Sent& sent) {
+        world.answer(sent, Nanos(0), {{"status", 200}});
+    };
+    const RetryPolicy policy;
+    for (std::size_t i = 0; i < max_gates + 5; ++i) {
+        world.ask(policy, [&](Call& call) {
+            call.origin = cat("http://host", i);
+            call.bucket = "b";
+        });
+        world.run();
+    }
+    const ClientCounters counters = world.dispatcher().counters(world.now());
+    EXPECT_EQ(counters.gates.size(), max_gates);
+    EXPECT_EQ(counters.budgets.size(), max_origins);
+}
+
+TEST(Dispatcher, RemembersSoManyDoubts) {
+    SeededRandom random(1);
+    VirtualClient world({}, random);
+    RetryPolicy once;
+    once.max_retries = 0;
+    const auto ask = [&](std::size_t key, const Json& reply) -> VirtualClient::Asked& {
+        world.server = [&world, reply](VirtualClient::Sent& sent) {
+            world.answer(sent, Nanos(0), reply);
+        };
+        VirtualClient::Asked& asked = world.ask(once, [&](Call& call) {
+            call.method = "POST";
+            call.path = "/v1/bookings";
+            call.bucket = "all";
+            call.key = cat("key-", key);
+        });
+        world.run();
+        return asked;
+    };
+    for (std::size_t i = 0; i < max_doubts + 1; ++i) {
+        ask(i, {{"error", "connection_lost"}});
+    }
+    const Json daily = {{"status", 429},
+                        {"headers", {{"Retry-After", "7200"}}},
+                        {"body", {{"error", {{"type", "daily_booking_limit"}}}}}};
+    ask(99'999, daily);  // closes the operation
+    EXPECT_EQ(ask(0, {{"status", 201}}).result(), "gate_closed") << "the oldest doubt is forgotten";
+    EXPECT_EQ(ask(1, {{"status", 201}}).result(), "201") << "a lost answer may be asked for";
+    EXPECT_EQ(ask(max_doubts, {{"status", 201}}).result(), "201");
+    EXPECT_EQ(ask(1, {{"status", 201}}).result(), "gate_closed") << "it is answered now";
+}
+
+Told told_of(const Json& reply) {
+    Answer answer(reply);
+    return read_answer(answer.read(), start_of_cases().wall);
+}
+
+TEST(AnswerPace, SpreadsWhatRemains) {
+    AnswerPace pace;
+    pace.sent(start);
+    pace.learn(
+        told_of({{"status", 200}, {"headers", {{"RateLimit", "\"m\";r=60;t=30, \"s\";r=9;t=1"}}}}),
+        false, start);
+    pace.sent(start);
+    EXPECT_EQ(pace.next() - start, std::chrono::milliseconds(500));
+}
+
+TEST(AnswerPace, FeelsOutWhatIsNotTold) {
+    AnswerPace pace;
+    const Told good = told_of({{"status", 200}});
+    const Told refused = told_of({{"status", 429}, {"headers", {{"Retry-After", "20"}}}});
+    Mono now = start;
+    const auto interval = [&] {
+        pace.sent(now);
+        const Nanos between = pace.next() - now;
+        now = pace.next();
+        return between;
+    };
+    EXPECT_EQ(interval(), Nanos(0));
+    pace.learn(refused, true, now);
+    pace.learn(refused, true, now);  // of the same burst
+    EXPECT_EQ(interval(), std::chrono::seconds(1));
+    now += std::chrono::seconds(20);
+    pace.learn(refused, true, now);
+    EXPECT_EQ(interval(), std::chrono::seconds(2));
+    for (int i = 0; i < 300; ++i) {
+        pace.learn(good, false, now);
+    }
+    EXPECT_EQ(interval(), Nanos(0));
+}
+
+// A bucket of 60 a minute that tells nothing but Retry-After: 1.
+TEST(AnswerPace, SettlesAtTheRateOfASilentBucket) {
+    SeededRandom random(3);
+    ClientOptions options;
+    options.pace.emplace().by_answers = true;
+    options.policy.max_retries = 50;
+    options.policy.total_deadline = std::chrono::hours(1);
+    options.policy.budget_capacity = 1'000'000;
+    VirtualClient world(options, random);
+    Nanos full_at{0};  // when a bucket of 10 is full again
+    int refusals = 0;
+    world.server = [&](VirtualClient::Sent& sent) {
+        const Nanos now = world.since_start();
+        const Nanos after = std::max(full_at, now) + std::chrono::seconds(1);
+        if (after - now > std::chrono::seconds(10)) {
+            ++refusals;
+            world.answer(sent, std::chrono::milliseconds(5),
+                         {{"status", 429}, {"headers", {{"Retry-After", "1"}}}});
+            return;
+        }
+        full_at = after;
+        world.answer(sent, std::chrono::milliseconds(5), {{"status", 200}});
+    };
+    for (int i = 0; i < 200; ++i) {
+        world.ask(options.policy, [](Call& call) { call.bucket = "b"; });
+    }
+    world.run();
+    for (const VirtualClient::Asked& asked : world.asked()) {
+        EXPECT_EQ(asked.result(), "200");
+    }
+    EXPECT_LT(refusals, 100) << "half of what each success would cost";
+    EXPECT_LT(world.since_start(), std::chrono::minutes(5)) << "190 s are needed";
+}
+
+}  // namespace
+}  // namespace ration::client

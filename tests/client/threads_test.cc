@@ -1,0 +1,233 @@
+// One client, many threads: what is shared, what cancelling ends, what is left afterwards.
+#include <dirent.h>
+
+#include <algorithm>
+#include <thread>
+
+#include "client_world.h"
+#include "raw_server.h"
+
+namespace ration::client {
+namespace {
+
+int entries_of(const char* folder) {
+    int count = 0;
+    if (DIR* open = opendir(folder)) {
+        while (readdir(open)) {
+            ++count;
+        }
+        closedir(open);
+    }
+    return count;
+}
+
+struct Left {
+    int descriptors = entries_of("/proc/self/fd");
+    int threads = entries_of("/proc/self/task");
+    friend bool operator==(const Left&, const Left&) = default;
+};
+
+// Threads leave the table a moment after they were joined.
+testing::AssertionResult nothing_left_of(const Left& before) {
+    for (int i = 0; i < 200; ++i) {
+        if (Left() == before) {
+            return testing::AssertionSuccess();
+        }
+        std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    }
+    const Left after;
+    return testing::AssertionFailure()
+           << "descriptors " << before.descriptors << " to " << after.descriptors << ", threads "
+           << before.threads << " to " << after.threads;
+}
+
+void serve_ok(RawConnection& peer) {
+    while (peer.read_request()) {
+        peer.answer(200, "", "ok");
+    }
+}
+
+void in_threads(int count, const std::function<void(int)>& work) {
+    std::vector<std::thread> threads;
+    for (int i = 0; i < count; ++i) {
+        threads.emplace_back([&work, i] { work(i); });
+    }
+    for (std::thread& thread : threads) {
+        thread.join();
+    }
+}
+
+TEST(Threads, BlockingAndFutureCallsShareOneClient) {
+    const Left before;
+    {
+        RawServer server(serve_ok);
+        const auto client = make_client();
+        std::atomic<int> good = 0;
+        in_threads(8, [&](int) {
+            std::vector<std::future<ClientResult>> futures;
+            for (int i = 0; i < 10; ++i) {
+                futures.push_back(client->start(get(server.url("/future"))));
+                good += client->call(get(server.url("/blocking"))).ok() ? 1 : 0;
+            }
+            for (auto& future : futures) {
+                good += future.get().ok() ? 1 : 0;
+            }
+        });
+        EXPECT_EQ(good, 160);
+        EXPECT_EQ(client->counters().sends, 160U);
+        EXPECT_LE(server.connections(), 32 + 160)
+            << "at most the connections that were open at once";
+    }
+    EXPECT_TRUE(nothing_left_of(before));
+}
+
+TEST(Threads, OneRefusalHoldsEverybodyBack) {
+    using Clock = std::chrono::steady_clock;
+    std::mutex mutex;
+    std::vector<Clock::time_point> arrivals;
+    std::optional<Clock::time_point> refused_at;
+    RawServer server([&](RawConnection& peer) {
+        while (peer.read_request()) {
+            bool refuse = false;
+            {
+                const std::lock_guard lock(mutex);
+                arrivals.push_back(Clock::now());
+                refuse = !refused_at;
+                refused_at = refused_at.value_or(Clock::now());
+            }
+            refuse ? peer.answer(429, "Retry-After: 1\r\n", "") : peer.answer(200, "", "ok");
+        }
+    });
+    const auto client = make_client();
+    EXPECT_EQ(client->start(get(server.url("/"))).wait_for(std::chrono::seconds(0)),
+              std::future_status::timeout);
+    while (client->counters().retries.empty()) {
+        std::this_thread::yield();  // until the first call knows of its refusal
+    }
+    in_threads(20, [&](int) { EXPECT_TRUE(client->call(get(server.url("/"))).ok()); });
+    const std::lock_guard lock(mutex);
+    EXPECT_EQ(arrivals.size(), 22U) << "one refusal for all";
+    for (std::size_t i = 1; i < arrivals.size(); ++i) {
+        EXPECT_GE(arrivals[i] - *refused_at, std::chrono::seconds(1));
+    }
+}
+
+TEST(Threads, ToldNumbersBoundWhatIsInFlight) {
+    std::atomic<int> in_flight = 0;
+    std::atomic<int> most = 0;
+    RawServer server([&](RawConnection& peer) {
+        while (peer.read_request()) {
+            const int now = ++in_flight;
+            most = std::max<int>(most, now);
+            std::this_thread::sleep_for(std::chrono::milliseconds(2));
+            --in_flight;
+            peer.answer(200, "X-RateLimit-Remaining: 3\r\nX-RateLimit-Reset: 3600\r\n", "");
+        }
+    });
+    const auto client = make_client();
+    EXPECT_TRUE(client->call(get(server.url("/"))).ok());
+    in_threads(16, [&](int) { EXPECT_TRUE(client->call(get(server.url("/"))).ok()); });
+    EXPECT_LE(most, 3);
+}
+
+TEST(Threads, CancellingEndsAWaitAHoldAndATransfer) {
+    const Left before;
+    {
+        RawServer server([](RawConnection& peer) {
+            while (peer.read_request()) {
+                if (peer.request.target == "/silent") {
+                    peer.wait_for_end();
+                    return;
+                }
+                peer.answer(429, "Retry-After: 50\r\n", "");
+            }
+        });
+        const auto client = make_client();
+        const Cancellation cancellation;
+        std::vector<std::future<ClientResult>> futures;
+        for (const std::string path : {"/wait", "/wait", "/wait", "/silent"}) {
+            ClientRequest request = get(server.url(path));
+            request.cancellation = cancellation;
+            futures.push_back(client->start(std::move(request)));
+        }
+        std::thread blocked([&] {
+            ClientRequest request = get(server.url("/silent"));
+            request.cancellation = cancellation;
+            const ClientResult result = client->call(std::move(request));
+            EXPECT_EQ(result.reason, StopReason::cancelled);
+        });
+        while (server.requests().size() < 3 || client->counters().retries.empty()) {
+            std::this_thread::sleep_for(std::chrono::milliseconds(1));
+        }
+        cancellation.cancel("enough");
+        cancellation.cancel("another reason");
+        for (auto& future : futures) {
+            const ClientResult result = future.get();
+            EXPECT_EQ(result.reason, StopReason::cancelled);
+            EXPECT_EQ(result.message, "enough");
+            EXPECT_LE(result.attempts, 1U);
+        }
+        blocked.join();
+        // Cancelled before it began: nothing is sent.
+        const std::size_t sent = server.requests().size();
+        ClientRequest late = get(server.url("/late"));
+        late.cancellation = cancellation;
+        EXPECT_EQ(client->call(std::move(late)).reason, StopReason::cancelled);
+        EXPECT_EQ(server.requests().size(), sent);
+    }
+    EXPECT_TRUE(nothing_left_of(before));
+}
+
+TEST(Threads, TheClientsEndCancelsWhatItStarted) {
+    const Left before;
+    {
+        RawServer server([](RawConnection& peer) {
+            peer.read_request();
+            peer.wait_for_end();
+        });
+        auto client = make_client();
+        std::vector<std::future<ClientResult>> futures;
+        for (int i = 0; i < 5; ++i) {
+            futures.push_back(client->start(get(server.url("/"))));
+        }
+        client.reset();
+        for (auto& future : futures) {
+            const ClientResult result = future.get();
+            EXPECT_EQ(result.reason, StopReason::cancelled);
+            EXPECT_EQ(result.message, "the client was closed");
+        }
+    }
+    EXPECT_TRUE(nothing_left_of(before));
+}
+
+TEST(Threads, CallsEndInAnyOrderUnderCancellation) {
+    RawServer server([](RawConnection& peer) {
+        while (peer.read_request()) {
+            peer.answer(peer.request.target == "/busy" ? 503 : 200, "", "ok");
+        }
+    });
+    const auto client = make_client();
+    in_threads(8, [&](int number) {
+        for (int i = 0; i < 15; ++i) {
+            const Cancellation cancellation;
+            ClientRequest request = get(server.url((number + i) % 3 == 0 ? "/busy" : "/"));
+            request.cancellation = cancellation;
+            auto future = client->start(request);
+            if (i % 2 == 0) {
+                cancellation.cancel();
+            }
+            if (i % 5 == 0) {
+                static_cast<void>(client->call(get(server.url("/"))));
+            }
+            const ClientResult result = future.get();
+            EXPECT_TRUE(result.status != 0 || result.reason == StopReason::cancelled);
+        }
+    });
+    for (const GateState& gate : client->counters().gates) {
+        EXPECT_EQ(gate.in_flight, 0U);
+        EXPECT_EQ(gate.waiting, 0U);
+    }
+}
+
+}  // namespace
+}  // namespace ration::client

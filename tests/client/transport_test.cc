@@ -1,0 +1,371 @@
+// The client over real sockets: what it sends, what it gives back, what it shares.
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "client_world.h"
+#include "gmock/gmock.h"
+#include "raw_server.h"
+
+namespace ration::client {
+namespace {
+
+using testing::AllOf;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::Not;
+
+void serve_ok(RawConnection& peer) {
+    while (peer.read_request()) {
+        peer.answer(200, "X-Note: hello\r\nContent-Type: text/plain\r\n", "ok");
+    }
+}
+
+// Answers with these statuses in a row, the last for ever.
+RawServer::Serve serve_statuses(std::vector<int> statuses, std::string fields = "") {
+    const auto next = std::make_shared<std::atomic<std::size_t>>(0);
+    return [=](RawConnection& peer) {
+        while (peer.read_request()) {
+            peer.answer(statuses[std::min((*next)++, statuses.size() - 1)], fields, "body");
+        }
+    };
+}
+
+TEST(Transport, GivesBackTheAnswerAndKeepsTheConnection) {
+    RawServer server(serve_ok);
+    const auto client = make_client();
+    for (int i = 0; i < 5; ++i) {
+        const ClientResult result = client->call(get(server.url("/thing?q=1#part")));
+        EXPECT_TRUE(result.ok());
+        EXPECT_EQ(result.status, 200);
+        EXPECT_EQ(result.body, "ok");
+        EXPECT_EQ(*find_header(result.headers, "x-NOTE"), "hello");
+        EXPECT_EQ(result.attempts, 1U);
+        EXPECT_EQ(result.url, server.url("/thing?q=1"));
+        EXPECT_FALSE(result.error);
+    }
+    EXPECT_EQ(server.connections(), 1);
+    EXPECT_EQ(server.requests()[0].target, "/thing?q=1");
+    EXPECT_EQ(client->counters().calls, 5U);
+    EXPECT_EQ(client->counters().sends, 5U);
+}
+
+TEST(Transport, EveryMethodIsSentAsItIs) {
+    RawServer server(serve_ok);
+    const auto client = make_client();
+    for (const std::string method : {"GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "BREW"}) {
+        for (const bool with_body : {false, true}) {
+            ClientRequest request = get(server.url("/"));
+            request.method = method;
+            if (with_body) {
+                request.body = RequestBody::text("{}");
+            }
+            EXPECT_TRUE(client->call(std::move(request)).ok());
+            const RawRequest seen = server.requests().back();
+            EXPECT_EQ(seen.method, method);
+            EXPECT_EQ(seen.body, with_body ? "{}" : "");
+            EXPECT_EQ(seen.header("content-type"), "");
+            const bool says_length =
+                with_body || method == "POST" || method == "PUT" || method == "PATCH";
+            EXPECT_EQ(seen.header("content-length"), !says_length ? ""
+                                                     : with_body  ? "2"
+                                                                  : "0")
+                << method;
+        }
+    }
+}
+
+TEST(Transport, HeadHasNoBodyAndLeavesTheConnectionGood) {
+    RawServer server([](RawConnection& peer) {
+        while (peer.read_request()) {
+            peer.send("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n");
+            if (peer.request.method != "HEAD") {
+                peer.send("hello");
+            }
+        }
+    });
+    const auto client = make_client();
+    ClientRequest head = get(server.url("/"));
+    head.method = "HEAD";
+    EXPECT_EQ(client->call(head).body, "");
+    EXPECT_EQ(client->call(get(server.url("/"))).body, "hello");
+    EXPECT_EQ(server.connections(), 1);
+}
+
+TEST(Transport, RepeatsWithTheSameKeyAndCountsForTheServer) {
+    RawServer server(serve_statuses({503, 503, 201}));
+    const auto client = make_client();
+    ClientRequest request = post(server.url("/v1/bookings"), "{\"slot\":1}");
+    request.key_making = KeyMaking::automatic;
+    const ClientResult result = client->call(std::move(request));
+    EXPECT_EQ(result.status, 201);
+    EXPECT_EQ(result.attempts, 3U);
+    const auto seen = server.requests();
+    ASSERT_EQ(seen.size(), 3U);
+    EXPECT_EQ(result.idempotency_key.size(), 36U);
+    for (const RawRequest& one : seen) {
+        EXPECT_EQ(one.header("idempotency-key"), result.idempotency_key);
+        EXPECT_EQ(one.body, "{\"slot\":1}");
+    }
+    EXPECT_EQ(seen[0].header("retry-attempt"), "");
+    EXPECT_EQ(seen[1].header("retry-attempt"), "2");
+    EXPECT_EQ(seen[2].header("retry-attempt"), "3");
+}
+
+TEST(Transport, TheCallersOwnKeyIsNeverReplaced) {
+    RawServer server(serve_statuses({503, 201}));
+    const auto client = make_client();
+    ClientRequest request = post(server.url("/"), "x");
+    request.key_making = KeyMaking::automatic;
+    request.headers = {{"idempotency-key", "order-42"}};
+    EXPECT_EQ(client->call(std::move(request)).idempotency_key, "order-42");
+    ASSERT_EQ(server.requests().size(), 2U);
+    for (const RawRequest& seen : server.requests()) {
+        EXPECT_EQ(seen.header("Idempotency-Key"), "order-42");
+    }
+}
+
+TEST(Transport, NestedClientsDoNotRetry) {
+    RawServer server(serve_statuses({503}));
+    ClientOptions options = quick_options();
+    options.nested = true;
+    const ClientResult result = make_client(options)->call(get(server.url("/")));
+    EXPECT_EQ(result.reason, StopReason::attempts_exhausted);
+    EXPECT_EQ(result.body, "body");
+    EXPECT_EQ(server.requests().size(), 1U);
+}
+
+std::string long_text(std::size_t bytes) {
+    std::string text;
+    for (std::size_t i = 0; i < bytes; ++i) {
+        text += static_cast<char>('a' + i % 23);
+    }
+    return text;
+}
+
+RequestBody reading(const std::string& text, bool rewindable, bool sized) {
+    const auto at = std::make_shared<std::size_t>(0);
+    auto read = [text, at](std::span<char> into) {
+        const std::size_t count =
+            text.copy(into.data(), std::min<std::size_t>(into.size(), 1000), *at);
+        *at += count;
+        return static_cast<std::ptrdiff_t>(count);
+    };
+    const auto size = sized ? std::optional<std::uint64_t>(text.size()) : std::nullopt;
+    if (!rewindable) {
+        return RequestBody::stream(read, size);
+    }
+    return RequestBody::rewindable(
+        read,
+        [at] {
+            *at = 0;
+            return true;
+        },
+        size);
+}
+
+TEST(Transport, BodiesAreTheSameOnEveryAttempt) {
+    const std::string text = long_text(70'000);
+    for (const bool sized : {true, false}) {
+        RawServer server(serve_statuses({503, 429, 200}));
+        const auto client = make_client();
+        ClientRequest request = get(server.url("/"));
+        request.method = "PUT";
+        request.body = reading(text, true, sized);
+        EXPECT_EQ(client->call(std::move(request)).status, 200);
+        const auto seen = server.requests();
+        ASSERT_EQ(seen.size(), 3U);
+        for (const RawRequest& one : seen) {
+            EXPECT_EQ(one.body, text);
+            EXPECT_EQ(one.header("content-length"), sized ? "70000" : "");
+        }
+    }
+}
+
+TEST(Transport, AOneShotBodyIsSentOnceAndTheAnswerGoesBack) {
+    RawServer server(serve_statuses({503, 200}));
+    const auto client = make_client();
+    ClientRequest request = get(server.url("/"));
+    request.method = "PUT";
+    request.body = reading("once", false, false);
+    const ClientResult result = client->call(std::move(request));
+    EXPECT_EQ(result.status, 503);
+    EXPECT_EQ(result.reason, StopReason::body_not_replayable);
+    ASSERT_EQ(server.requests().size(), 1U);
+    EXPECT_EQ(server.requests()[0].body, "once");
+}
+
+TEST(Transport, AOneShotBodyThatWasNotAskedForIsStillThere) {
+    RawServer server([](RawConnection& peer) {
+        peer.asks_for_bodies = peer.number > 1;
+        while (peer.read_request()) {
+            peer.asks_for_bodies ? peer.answer(200, "", "")
+                                 : peer.answer(503, "Connection: close\r\n", "");
+            if (!peer.asks_for_bodies) {
+                return;
+            }
+        }
+    });
+    ClientRequest request = get(server.url("/"));
+    request.method = "PUT";
+    request.body = reading("once", false, false);
+    EXPECT_EQ(make_client()->call(std::move(request)).status, 200);
+    ASSERT_EQ(server.requests().size(), 2U);
+    EXPECT_EQ(server.requests()[0].body, "");
+    EXPECT_EQ(server.requests()[1].body, "once");
+}
+
+TEST(Transport, FilesAreBodiesToo) {
+    const auto path = std::filesystem::temp_directory_path() / cat("ration-body-", getpid());
+    std::ofstream(path) << long_text(5000);
+    RawServer server(serve_statuses({503, 200}));
+    const auto client = make_client();
+    ClientRequest request = get(server.url("/"));
+    request.method = "PUT";
+    request.body = RequestBody::file(path.string()).value();
+    EXPECT_EQ(client->call(std::move(request)).status, 200);
+    ASSERT_EQ(server.requests().size(), 2U);
+    EXPECT_EQ(server.requests()[1].body, long_text(5000));
+    std::filesystem::remove(path);
+    EXPECT_FALSE(RequestBody::file(path.string()).ok());
+}
+
+TEST(Transport, ABodyThatCannotBeReadEndsTheCall) {
+    RawServer server(serve_ok);
+    ClientRequest request = get(server.url("/"));
+    request.method = "PUT";
+    request.body = RequestBody::stream([](std::span<char>) { return std::ptrdiff_t{-1}; }, 10);
+    const ClientResult result = make_client()->call(std::move(request));
+    EXPECT_EQ(result.error, AttemptError::bad_request);
+    EXPECT_THAT(result.message, HasSubstr("could not be read"));
+}
+
+TEST(Transport, FunctionsOfARequestThatThrowEndTheCall) {
+    RawServer server(serve_ok);
+    const auto client = make_client();
+    ClientRequest reading = get(server.url("/"));
+    reading.on_body = [](std::string_view) -> bool { throw 1; };
+    EXPECT_EQ(client->call(std::move(reading)).reason, StopReason::error_not_retryable);
+    ClientRequest writing = get(server.url("/"));
+    writing.method = "PUT";
+    writing.body = RequestBody::stream([](std::span<char>) -> std::ptrdiff_t { throw 1; }, 10);
+    EXPECT_EQ(client->call(std::move(writing)).error, AttemptError::bad_request);
+}
+
+TEST(Transport, AnswersCanBeReadAsTheyCome) {
+    RawServer server(serve_statuses({503, 200}));
+    std::string read;
+    ClientRequest request = get(server.url("/"));
+    request.on_body = [&](std::string_view bytes) {
+        read += bytes;
+        return true;
+    };
+    const ClientResult result = make_client()->call(std::move(request));
+    EXPECT_TRUE(result.ok());
+    EXPECT_EQ(read, "body") << "only the success's";
+    EXPECT_EQ(result.body, "");
+}
+
+TEST(Transport, WhatCannotBeSentIsNotSent) {
+    RawServer server(serve_ok);
+    const auto client = make_client();
+    const auto outcome = [&](ClientRequest request) {
+        const ClientResult result = client->call(std::move(request));
+        EXPECT_EQ(result.reason, StopReason::error_not_retryable);
+        EXPECT_FALSE(result.message.empty());
+        return result.error;
+    };
+    ClientRequest bad_value = get(server.url("/"));
+    bad_value.headers = {{"X-A", "b\r\nX-Evil: 1"}};
+    ClientRequest bad_name = get(server.url("/"));
+    bad_name.headers = {{"X A", "b"}};
+    ClientRequest bad_method = get(server.url("/"));
+    bad_method.method = "GET /evil HTTP/1.1\r\nX:";
+    EXPECT_EQ(outcome(bad_value), AttemptError::bad_request);
+    EXPECT_EQ(outcome(bad_name), AttemptError::bad_request);
+    EXPECT_EQ(outcome(bad_method), AttemptError::bad_request);
+    for (const std::string url : {"", "ftp://127.0.0.1/", "http://", "http://u:p@127.0.0.1/",
+                                  "nonsense", "file:///etc/passwd"}) {
+        EXPECT_EQ(outcome(get(url)), AttemptError::bad_request) << url;
+    }
+    EXPECT_EQ(outcome(get("http://127.0.0.1/" + std::string(max_url_bytes, 'x'))),
+              AttemptError::bad_request);
+    EXPECT_EQ(server.connections(), 0);
+}
+
+TEST(Transport, NobodyListensIsSafeToRepeat) {
+    int port = 0;
+    {
+        const RawServer server(serve_ok);
+        port = server.port();
+    }
+    ClientOptions options = quick_options();
+    options.policy.max_retries = 2;
+    const ClientResult result =
+        make_client(options)->call(post(cat("http://127.0.0.1:", port, "/"), "x"));
+    EXPECT_EQ(result.error, AttemptError::connect_failed);
+    EXPECT_EQ(result.reason, StopReason::attempts_exhausted);
+    EXPECT_EQ(result.attempts, 3U);
+    EXPECT_EQ(result.status, 0);
+}
+
+TEST(Transport, HooksAndCountersTellEverythingButSecrets) {
+    RawServer server(serve_statuses({503, 429, 200}));
+    Diary diary;
+    ClientOptions options = quick_options();
+    options.hooks = diary.hooks();
+    const auto client = make_client(options);
+    ClientRequest request = post(server.url("/path"), "x");
+    request.idempotency_key = "key-secret";
+    request.headers = {{"Authorization", "Bearer token-secret"}};
+    EXPECT_TRUE(client->call(std::move(request)).ok());
+    EXPECT_THAT(diary.lines(),
+                ElementsAre(HasSubstr("send 1 POST http"), "answer 503", "wait backoff 503",
+                            HasSubstr("send 2 POST"), "answer 429", "wait backoff 429",
+                            HasSubstr("send 3"), "answer 200", "end success"));
+    for (const std::string& line : diary.lines()) {
+        EXPECT_THAT(line, Not(HasSubstr("secret")));
+    }
+    const ClientCounters counters = client->counters();
+    EXPECT_EQ(counters.sends, 3U);
+    EXPECT_EQ(counters.retries.at("503"), 1U);
+    EXPECT_EQ(counters.retries.at("429"), 1U);
+    EXPECT_EQ(counters.budgets.begin()->second, 48'200U);
+    ASSERT_EQ(counters.gates.size(), 1U);
+    EXPECT_EQ(counters.gates[0].bucket, "POST /path");
+    EXPECT_THAT(counters.gates[0].origin,
+                AllOf(HasSubstr("http://127.0.0.1:"), Not(HasSubstr("secret"))));
+}
+
+TEST(Transport, AHookThatThrowsIsItsOwnMatter) {
+    RawServer server(serve_ok);
+    ClientOptions options = quick_options();
+    options.hooks.on_send = [](const ClientHooks::Send&) { throw 1; };
+    options.hooks.on_end = [](std::uint64_t, const ClientResult&) { throw 1; };
+    EXPECT_TRUE(make_client(options)->call(get(server.url("/"))).ok());
+}
+
+TEST(Transport, OptionsThatCannotBeMeantAreRefused) {
+    const auto refused = [](auto change) {
+        ClientOptions options = quick_options();
+        change(options);
+        return Client::create(std::move(options)).status().code() ==
+               absl::StatusCode::kInvalidArgument;
+    };
+    EXPECT_TRUE(refused([](ClientOptions& o) { o.policy.backoff_base = Nanos(-1); }));
+    EXPECT_TRUE(refused([](ClientOptions& o) { o.policy.backoff_factor = 0; }));
+    EXPECT_TRUE(refused([](ClientOptions& o) { o.policy.key_header = "a b"; }));
+    EXPECT_TRUE(refused([](ClientOptions& o) { o.attempt_header = "a:"; }));
+    EXPECT_TRUE(refused([](ClientOptions& o) { o.pace = {.amount = 1, .burst = 0}; }));
+    EXPECT_TRUE(refused([](ClientOptions& o) { o.concurrency = {.initial = 1, .min = 2}; }));
+    EXPECT_TRUE(refused([](ClientOptions& o) { o.breaker = {.min_outcomes = 0}; }));
+    EXPECT_TRUE(
+        refused([](ClientOptions& o) { o.policy.retry_types.resize(max_policy_entries + 1); }));
+    EXPECT_FALSE(
+        refused([](ClientOptions& o) { o.policy.retry_types.resize(max_policy_entries); }));
+    EXPECT_FALSE(refused([](ClientOptions& o) { o.policy.total_deadline = Nanos::max(); }));
+}
+
+}  // namespace
+}  // namespace ration::client

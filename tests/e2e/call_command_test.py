@@ -1,0 +1,314 @@
+#!/usr/bin/env python3
+"""`ration call` as scripts and people use it: exit codes, what is written where, lists of jobs."""
+
+import collections
+import http.server
+import json
+import os
+import pathlib
+import pty
+import signal
+import subprocess
+import tempfile
+import threading
+import time
+import unittest
+
+from harness import RATION
+
+
+class Handler(http.server.BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+
+    def _answer(self):
+        body = self.rfile.read(int(self.headers.get("Content-Length") or 0)).decode()
+        status, fields, text = self.server.script(self, body)
+        if status is None:
+            self.close_connection = True
+            return
+        self.send_response(status)
+        for name, value in fields.items():
+            self.send_header(name, value)
+        self.send_header("Content-Length", str(len(text)))
+        self.end_headers()
+        self.wfile.write(text.encode())
+
+    do_GET = do_POST = do_PUT = do_DELETE = _answer
+
+    def log_message(self, *_):
+        pass
+
+
+class Server:
+    """Answers with what `script(request, body)` gives: (status, fields, text); status None hangs up."""
+
+    def __init__(self, script):
+        self._server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self._server.daemon_threads = True
+        self._server.script = self._noted(script)
+        self.seen, self._lock = [], threading.Lock()
+        threading.Thread(target=self._server.serve_forever, daemon=True).start()
+
+    def _noted(self, script):
+        def run(request, body):
+            with self._lock:
+                self.seen.append((request.command, request.path, dict(request.headers), body))
+            return script(request, body)
+        return run
+
+    def url(self, path="/"):
+        return f"http://127.0.0.1:{self._server.server_port}{path}"
+
+    @property
+    def port(self):
+        return self._server.server_port
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self._server.shutdown()
+        self._server.server_close()
+
+
+def command(*arguments):
+    return [RATION, "call", "--proxy", "", *arguments]
+
+
+def call(*arguments, stdin=None):
+    done = subprocess.run(command(*arguments), capture_output=True, text=True, timeout=300, input=stdin or "")
+    return done.returncode, done.stdout, done.stderr
+
+
+def answer(status, text="", **fields):
+    return lambda request, body: (status, {name.replace("_", "-"): value for name, value in fields.items()}, text)
+
+
+def error_body(kind):
+    return json.dumps({"error": {"type": kind}})
+
+
+class ExitCodes(unittest.TestCase):
+    def test_answers(self):
+        cases = [(answer(200, "yes"), 0, ""), (answer(304), 0, ""), (answer(404, "no"), 1, "404"),
+                 (answer(500), 1, "500"), (answer(402, error_body("plan_quota")), 1, "402 plan_quota"),
+                 (answer(429, error_body("booking_volume_refused")), 1, "type_never_retry"),
+                 (answer(429, error_body("rate_limited"), Retry_After="3600"), 3, "try again from"),
+                 (answer(503), 3, "503 (attempts_exhausted)")]
+        for script, code, said in cases:
+            with self.subTest(said=said), Server(script) as server:
+                got, body, errors = call("--retries", "0", server.url())
+                self.assertEqual(got, code, errors)
+                self.assertIn(said, errors)
+                self.assertEqual(errors == "", code == 0, "nothing is said of what went well")
+                self.assertEqual(body, script(None, None)[2])
+
+    def test_no_answer(self):
+        def hang_up(*_):
+            return None, {}, ""
+        with Server(hang_up) as server:
+            self.assertEqual(call("--retries", "1", server.url())[0], 4)
+            code, _, errors = call("-d", "x", server.url())
+            self.assertEqual(code, 5, errors)
+            self.assertEqual(len(server.seen), 3)
+            # A made key is told, so that the call can be resumed.
+            code, _, errors = call("-d", "x", "--retries", "0", "--idempotency-key", "auto", server.url())
+            self.assertEqual(code, 4)
+            self.assertIn(server.seen[-1][2]["Idempotency-Key"], errors)
+        self.assertEqual(call("--retries", "0", server.url())[0], 4)
+
+    def test_wrong_use(self):
+        for arguments in ([], ["nonsense"], ["ftp://127.0.0.1/"], ["http://u:p@127.0.0.1/"],
+                          ["--max-wait", "soon", "http://127.0.0.1:1/"], ["-H", "no colon", "http://127.0.0.1:1/"],
+                          ["-H", "Bad Name: x", "http://127.0.0.1:1/"], ["-d", "@/no/such", "http://127.0.0.1:1/"],
+                          ["--rate", "60", "http://127.0.0.1:1/"], ["--rate", "0/min", "http://127.0.0.1:1/"],
+                          ["--parallel", "0", "http://127.0.0.1:1/"], ["--parallel", "257", "http://127.0.0.1:1/"],
+                          ["--each", "/no/such"], ["--results", "x", "http://127.0.0.1:1/"], ["--no-such-option"]):
+            with self.subTest(arguments=arguments):
+                code, _, errors = call(*arguments)
+                self.assertEqual(code, 2, errors)
+                self.assertTrue(errors)
+
+
+class WhatIsSentAndWritten(unittest.TestCase):
+    def setUp(self):
+        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="ration-call-"))
+        self.addCleanup(lambda: subprocess.run(["rm", "-rf", self.folder], check=True))
+
+    def test_requests(self):
+        (self.folder / "body.json").write_text('{"a": 1}')
+        with Server(answer(200, "ok")) as server:
+            call("-X", "PUT", "-d", f"@{self.folder}/body.json", "-H", "X-Note: a: b", server.url("/p?q=1"))
+            call("-d", "a=b", server.url())
+            call("-d", "@-", "-H", "Content-Type: text/csv", server.url(), stdin="1,2\n")
+            call("-X", "DELETE", server.url())
+        (put, form, piped, delete) = server.seen
+        self.assertEqual((put[0], put[1], put[3], put[2]["Content-Type"], put[2]["X-Note"]),
+                         ("PUT", "/p?q=1", '{"a": 1}', "application/json", "a: b"))
+        self.assertEqual((form[0], form[2]["Content-Type"]), ("POST", "application/x-www-form-urlencoded"))
+        self.assertEqual((piped[3], piped[2]["Content-Type"]), ("1,2\n", "text/csv"))
+        self.assertEqual(delete[0], "DELETE")
+
+    def test_output(self):
+        with Server(answer(200, "body", X_Note="n")) as server:
+            code, body, _ = call("-o", f"{self.folder}/out", server.url())
+            self.assertEqual((code, body, (self.folder / "out").read_text()), (0, "", "body"))
+            _, body, _ = call("-i", server.url())
+            self.assertTrue(body.startswith("HTTP 200\n") and "X-Note: n\n" in body and body.endswith("\n\nbody"))
+            self.assertEqual(call("--stream", server.url())[1], "body")
+            self.assertEqual(call("-o", "/no/such/folder/file", server.url())[0], 2)
+
+    def test_a_proxy_is_asked(self):
+        with Server(answer(200, "by proxy")) as proxy:
+            done = subprocess.run([RATION, "call", "--proxy", f"http://127.0.0.1:{proxy.port}",
+                                   "http://api.example/v1/thing"], capture_output=True, text=True, timeout=60)
+            self.assertEqual((done.stdout, proxy.seen[0][1]), ("by proxy", "http://api.example/v1/thing"))
+
+    def refusing_once(self):
+        refused = []
+
+        def script(request, _):
+            if request.path in refused:
+                return 200, {}, "ok"
+            refused.append(request.path)
+            return 429, {"Retry-After": "1"}, error_body("rate_limited")
+        return script
+
+    def test_the_timeline_is_told_when_asked_for_and_keeps_secrets(self):
+        with Server(self.refusing_once()) as server:
+            code, body, errors = call("-v", "-X", "PUT", "-H", "Authorization: Bearer secret-token",
+                                      "--idempotency-key", "secret-key", server.url("/a"))
+            self.assertEqual((code, body), (0, "ok"))
+            for said in ("send 1: PUT", "answer 429 rate_limited; retry-after: 1", "wait 1.",
+                         "the server asked for it (Retry-After) after 429", "send 2: PUT", "end: 200 after 2 attempts"):
+                self.assertIn(said, errors)
+            self.assertNotIn("secret", errors)
+
+    def test_a_live_line_on_a_terminal_and_none_in_a_pipe(self):
+        with Server(self.refusing_once()) as server:
+            self.assertEqual(call(server.url("/piped"))[2], "")
+            ours, theirs = pty.openpty()
+            child = subprocess.Popen(command(server.url("/shown")), stdout=subprocess.PIPE, stderr=theirs)
+            os.close(theirs)
+            shown = b""
+            try:
+                while chunk := os.read(ours, 4096):
+                    shown += chunk
+            except OSError:
+                pass  # the terminal's other end is closed
+            self.assertEqual((child.communicate()[0], child.wait()), (b"ok", 0))
+            os.close(ours)
+            self.assertIn(b"waiting", shown)
+            self.assertIn(b"the server asked for it (Retry-After) after 429", shown)
+            self.assertTrue(shown.endswith(b"\r\x1b[K"), "the line is taken away")
+
+    def test_an_interrupt_ends_a_wait(self):
+        with Server(answer(429, "", Retry_After="50")) as server:
+            child = subprocess.Popen(command(server.url()), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+            while not server.seen:
+                time.sleep(0.01)
+            child.send_signal(signal.SIGINT)
+            _, errors = child.communicate(timeout=40)
+            self.assertEqual(child.returncode, 130, errors)
+
+
+class Lists(unittest.TestCase):
+    def setUp(self):
+        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="ration-each-"))
+        self.addCleanup(lambda: subprocess.run(["rm", "-rf", self.folder], check=True))
+        self.jobs, self.results = self.folder / "jobs", self.folder / "results"
+
+    def written(self):
+        return [json.loads(line) for line in self.results.read_text().splitlines()]
+
+    def test_kinds_of_lines(self):
+        self.jobs.write_text('/a\n# a note\n\n{"url": "/b", "id": 7, "body": {"x": 1}, "headers": {"X-A": "2"}}\n'
+                             '{"url": "/c", "method": "DELETE"}\n{"url": 1}\nnot json {\n{"other": 1}\n')
+        with Server(answer(200, "ok")) as server:
+            code, body, errors = call("--each", str(self.jobs), "-H", "X-A: 1", "--parallel", "1", server.url("/base"))
+        lines = [json.loads(line) for line in body.splitlines()]
+        self.assertEqual([(line["line"], line["state"]) for line in lines],
+                         [(1, "done"), (4, "done"), (5, "done"), (6, "failed"), (7, "done"), (8, "failed")])
+        self.assertEqual(lines[1]["id"], 7)
+        self.assertEqual([(method, path, fields["X-A"]) for method, path, fields, _ in server.seen[:3]],
+                         [("GET", "/a", "1"), ("POST", "/b", "2"), ("DELETE", "/c", "1")])
+        self.assertEqual(code, 1)
+        self.assertIn(f"{self.jobs}:6: url is no text", errors)
+        self.assertIn("6 jobs: 4 done, 2 failed, 0 open; 4 sends", errors)
+
+    def test_the_pace_of_the_answers_is_kept(self):
+        """A window of 20 a second, told by fields: the list is done with few refusals."""
+        windows, lock = collections.Counter(), threading.Lock()
+
+        def script(*_):
+            now = int(time.time())
+            with lock:
+                windows[now] += 1
+                used = windows[now]
+            fields = {"X-RateLimit-Remaining": str(max(0, 20 - used)), "X-RateLimit-Reset": str(now + 1)}
+            return (200, fields, "") if used <= 20 else (429, {**fields, "Retry-After": "1"}, "")
+        self.jobs.write_text("".join(f"/job/{number}\n" for number in range(60)))
+        with Server(script) as server:
+            code, body, errors = call("--each", str(self.jobs), "--bucket", "origin", server.url())
+        self.assertEqual(code, 0, errors)
+        self.assertEqual(len(body.splitlines()), 60)
+        self.assertIn("60 jobs: 60 done, 0 failed, 0 open", errors)
+        refused = sum(max(0, used - 20) for used in windows.values())
+        self.assertLessEqual(refused, len(windows), dict(windows))
+
+    def test_an_interrupted_list_goes_on_where_it_was(self):
+        self.jobs.write_text("".join(json.dumps({"url": "/job", "body": {"n": number}, "id": number}) + "\n"
+                                     for number in range(40)))
+        arguments = ("--each", str(self.jobs), "--results", str(self.results), "--idempotency-key", "auto",
+                     "--rate", "50/s", "--parallel", "4")
+        with Server(answer(201, "made")) as server:
+            child = subprocess.Popen(command(*arguments, server.url()), stderr=subprocess.PIPE, text=True)
+            while len(server.seen) < 5:
+                time.sleep(0.01)
+            child.send_signal(signal.SIGINT)
+            _, errors = child.communicate(timeout=60)
+            self.assertEqual(child.returncode, 130, errors)
+            self.assertIn("to go on", errors)
+            with self.results.open("a") as results:
+                results.write('{"line": 39, "sta')  # as a crash leaves it
+            first = len(server.seen)
+            self.assertLess(first, 40)
+            code, body, errors = call(*arguments, server.url())
+            self.assertEqual((code, body), (0, ""), errors)
+            self.assertIn("40 jobs: 40 done, 0 failed, 0 open (", errors)
+            before = len(server.seen)
+            code, _, errors = call(*arguments, server.url())
+            self.assertEqual((code, len(server.seen)), (0, before), "nothing is left to do")
+        keys = {json.loads(body)["n"]: set() for *_, body in server.seen}
+        for *_, fields, body in server.seen:
+            keys[json.loads(body)["n"]].add(fields["Idempotency-Key"])
+        self.assertEqual(set(map(len, keys.values())), {1}, "a job has one key in all runs")
+        self.assertEqual(len(keys), 40)
+
+    def test_a_file_of_something_else_is_not_written_to(self):
+        self.jobs.write_text("/a\n")
+        self.results.write_text("precious\n")
+        code, _, errors = call("--each", str(self.jobs), "--results", str(self.results), "http://127.0.0.1:1/")
+        self.assertEqual(code, 2)
+        self.assertIn(f"{self.results}:1: no results", errors)
+        self.assertEqual(self.results.read_text(), "precious\n")
+
+    def test_what_stays_limited_is_left_open(self):
+        def script(request, _):
+            if request.path == "/shut":
+                return 429, {"Retry-After": "7200"}, error_body("daily_booking_limit")
+            return 200, {}, ""
+        self.jobs.write_text("/open\n/shut\n/open\n")
+        with Server(script) as server:
+            arguments = ("--each", str(self.jobs), "--results", str(self.results), "--parallel", "1", server.url())
+            code, _, errors = call(*arguments)
+            self.assertEqual(code, 3, errors)
+            self.assertIn("3 jobs: 2 done, 0 failed, 1 open", errors)
+            self.assertIn("try again from", errors)
+            self.assertEqual([line.get("state") for line in self.written()], [None, "done", "open", "done"])
+            server._server.script = lambda *_: (200, {}, "")
+            self.assertEqual(call(*arguments)[0], 0)
+
+
+if __name__ == "__main__":
+    unittest.main()
