@@ -19,7 +19,7 @@ install(TARGETS ration_library ration_public ration_base ration_limits ration_ne
 install(EXPORT rationTargets NAMESPACE ration:: DESTINATION ${RATION_PACKAGE_DIR} COMPONENT library)
 set_target_properties(ration_client PROPERTIES EXPORT_NAME client)
 add_library(ration::client ALIAS ration_client)
-install(TARGETS ration_client ration_wire EXPORT rationClientTargets
+install(TARGETS ration_client EXPORT rationClientTargets
     ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT library)
 install(EXPORT rationClientTargets NAMESPACE ration:: DESTINATION ${RATION_PACKAGE_DIR} COMPONENT library)
 configure_package_config_file(${CMAKE_CURRENT_LIST_DIR}/rationConfig.cmake.in

@@ -47,16 +47,18 @@ install_packages() {
     return 1
 }
 
-# Valkey 8 is in bookworm-backports only: unpacked into build/valkey for the tests of counters on
-# Redis, which run on it too where it is. Nothing of the system changes; without it they go without.
+# Valkey 8 is in bookworm-backports only: fetched from the mirror that the machine has bookworm from
+# and unpacked into build/valkey for the tests of counters on Redis, which run on it too where it is.
+# Nothing of the system changes; without it they go without.
 fetch_valkey() {
     local into=build/valkey
     [ -x "$into/usr/bin/valkey-server" ] && return 0
-    local state
+    local state mirror
+    mirror=$(apt-get indextargets --format '$(REPO_URI)' 'Created-By: Packages' 'Codename: bookworm' | head -1)
     state=$(mktemp -d) || return 0
     mkdir -p "$state/lists/partial" "$state/archives/partial"
     local keyring=/usr/share/keyrings/debian-archive-keyring.gpg
-    echo "deb [signed-by=$keyring] http://deb.debian.org/debian bookworm-backports main" >"$state/sources.list"
+    echo "deb [signed-by=$keyring] $mirror bookworm-backports main" >"$state/sources.list"
     local options=(-o "Dir::Etc::sourcelist=$state/sources.list" -o Dir::Etc::sourceparts=-
         -o "Dir::State::lists=$state/lists" -o "Dir::Cache=$state" -o Acquire::Retries=2
         -o Acquire::http::Timeout=20)

@@ -108,7 +108,10 @@ void add_check_command(CLI::App& app, int& exit_code) {
     CLI::App* command = app.add_subcommand(
         "check", "Say what is wrong with policies and directories, and what is worth a look");
     auto arguments = std::make_shared<CheckArguments>();
-    command->add_option("FILE", arguments->files, "Policies, directories, and serve.yaml files with what they name")->required();
+    command
+        ->add_option("FILE", arguments->files,
+                     "Policies, directories, and serve.yaml files with what they name")
+        ->required();
     command->add_option("--directory", arguments->directory,
                         "The directory that the policies are checked with");
     command->callback([arguments, &exit_code] { exit_code = run_check(*arguments); });

@@ -102,7 +102,7 @@ INSTANTIATE_TEST_SUITE_P(
                  "the status of a final answer is a whole number from 200 to 599"},
         WrongRow{R"({"at":0,"method":"GET","path":"/","response":{"takes":-1}})", 55,
                  "\"takes\" is below 0"},
-        WrongRow{R"({"at":0,"method":"GET","path":"/","response":{"probe":{"probe":{}}}})", 61,
+        WrongRow{R"({"at":0,"method":"GET","path":"/","response":{"probe":{"probe":{}}}})", 56,
                  "an answer to a probe has no probe of its own"},
         WrongRow{R"({"at":0,"method":"GET","path":"/","response":{"takes":"soon"}})", 55,
                  "\"takes\" is a number of seconds or \"never\""},

@@ -56,7 +56,7 @@ Interrupts::Interrupts(Cancellation cancellation, std::function<void()> tick)
 
 Interrupts::~Interrupts() {
     const std::uint64_t one = 1;
-    static_cast<void>(write(stop_, &one, sizeof one));
+    [[maybe_unused]] const ssize_t written = write(stop_, &one, sizeof one);
     thread_.join();
     close(signals_);
     close(stop_);
