@@ -1,8 +1,6 @@
 #include "server/gateway.h"
 
 #include <fcntl.h>
-#include <pthread.h>
-#include <signal.h>
 
 #include <algorithm>
 #include <condition_variable>
@@ -12,6 +10,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "net/signals.h"
 #include "server/proxy/client_connection.h"
 #include "server/proxy/listen_socket.h"
 #include "server/proxy/transfer.h"
@@ -20,16 +19,6 @@
 namespace ration {
 
 namespace {
-
-// Signals are the main thread's matter; SIGPIPE is nobody's.
-void block_signals() {
-    sigset_t all;
-    sigfillset(&all);
-    for (const int fatal : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGTRAP, SIGPROF}) {
-        sigdelset(&all, fatal);
-    }
-    pthread_sigmask(SIG_BLOCK, &all, nullptr);
-}
 
 class GatewayImpl final : public Gateway {
 public:
@@ -105,7 +94,7 @@ absl::Status GatewayImpl::start_threads() {
     try {
         for (const auto& worker : workers_) {
             threads_.emplace_back([worker = worker.get()] {
-                block_signals();
+                net::block_signals();
                 worker->run();
             });
         }

@@ -1,8 +1,5 @@
 #include "counters/redis/redis_counters.h"
 
-#include <pthread.h>
-#include <signal.h>
-
 #include <algorithm>
 #include <condition_variable>
 #include <mutex>
@@ -11,19 +8,10 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "net/signals.h"
 
 namespace ration {
 namespace {
-
-// Signals are other threads' matter, and a broken pipe is nobody's.
-void block_signals() {
-    sigset_t all;
-    sigfillset(&all);
-    for (const int fatal : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGTRAP, SIGPROF}) {
-        sigdelset(&all, fatal);
-    }
-    pthread_sigmask(SIG_BLOCK, &all, nullptr);
-}
 
 // What a blocked caller waits for.
 class Gate final : public CounterWaiter {
@@ -59,7 +47,7 @@ absl::StatusOr<std::unique_ptr<RedisCounters>> RedisCounters::open(
     }
     try {
         counters->thread_ = std::thread([loop = &counters->loop_] {
-            block_signals();
+            net::block_signals();
             loop->run();
         });
     } catch (const std::system_error& error) {

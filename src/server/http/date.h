@@ -1,4 +1,4 @@
-// The Date field: IMF-fixdate (RFC 9110 5.6.7), made once a second.
+// The Date field (RFC 9110 6.6.1), made once a second.
 #pragma once
 
 #include <array>
@@ -6,22 +6,27 @@
 #include <string_view>
 
 #include "ration/time.h"
+#include "wire/decimal.h"
 
 namespace ration::http {
-
-inline constexpr std::size_t date_bytes = 29;
-
-// "Sun, 06 Nov 1994 08:49:37 GMT". Years 0 to 9999.
-void write_date(Wall at, std::array<char, date_bytes>& out);
 
 // Thread rule: one per thread.
 class DateCache {
 public:
-    [[nodiscard]] std::string_view text(Wall now);
+    // As IMF-fixdate; stays valid until the next call.
+    [[nodiscard]] std::string_view text(Wall now) {
+        const std::int64_t second = now.time_since_epoch() / std::chrono::seconds(1);
+        if (second != second_) {
+            text_ = http_date(now, buffer_);
+            second_ = second;
+        }
+        return text_;
+    }
 
 private:
     std::int64_t second_ = -1;
-    std::array<char, date_bytes> text_{};
+    std::array<char, max_decimal_bytes> buffer_{};
+    std::string_view text_;
 };
 
 }  // namespace ration::http

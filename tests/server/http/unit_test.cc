@@ -248,15 +248,15 @@ TEST(Fields, Lists) {
     EXPECT_FALSE(http::list_has("", "close"));
 }
 
-TEST(Dates, AreFixed) {
-    std::array<char, http::date_bytes> text{};
-    http::write_date(Wall(std::chrono::seconds(784111777)), text);
-    EXPECT_EQ(std::string(text.begin(), text.end()), "Sun, 06 Nov 1994 08:49:37 GMT");
-    http::write_date(Wall(std::chrono::seconds(951782400)), text);
-    EXPECT_EQ(std::string(text.begin(), text.end()), "Tue, 29 Feb 2000 00:00:00 GMT");
+TEST(Dates, AreWrittenOnceASecond) {
     http::DateCache cache;
-    EXPECT_EQ(cache.text(Wall(std::chrono::seconds(0))), "Thu, 01 Jan 1970 00:00:00 GMT");
+    const auto at = [](std::int64_t seconds) { return Wall(std::chrono::seconds(seconds)); };
+    EXPECT_EQ(cache.text(at(0)), "Thu, 01 Jan 1970 00:00:00 GMT");
     EXPECT_EQ(cache.text(Wall(std::chrono::milliseconds(1999))), "Thu, 01 Jan 1970 00:00:01 GMT");
+    const std::string_view kept = cache.text(at(784111777));
+    EXPECT_EQ(kept, "Sun, 06 Nov 1994 08:49:37 GMT");
+    EXPECT_EQ(cache.text(at(784111777)).data(), kept.data());
+    EXPECT_EQ(cache.text(at(951782400)), "Tue, 29 Feb 2000 00:00:00 GMT");
 }
 
 }  // namespace
