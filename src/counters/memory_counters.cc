@@ -108,7 +108,9 @@ absl::StatusOr<std::unique_ptr<MemoryCounters>> MemoryCounters::open(
 void MemoryCounters::apply(std::span<const Transaction> transactions, Now now,
                            std::span<Outcome> outcomes) {
     for (std::size_t i = 0; i < transactions.size(); ++i) {
-        TransactionRun(*tables_, transactions[i], now).execute(outcomes[i]);
+        if (!take_in_slot(*tables_, transactions[i], now, outcomes[i])) {
+            TransactionRun(*tables_, transactions[i], now).execute(outcomes[i]);
+        }
     }
 }
 

@@ -31,7 +31,46 @@ bool raises(ChargeOp op) {
     return op == ChargeOp::take || op == ChargeOp::force;
 }
 
+bool well_formed(const Charge& charge) {
+    return charge.limit && charge.key.size() <= max_key_bytes &&
+           charge.rule_bytes <= charge.key.size();
+}
+
 }  // namespace
+
+bool take_in_slot(Tables& tables, const Transaction& transaction, Now now, Outcome& outcome) {
+    if (transaction.charges.size() != 1) {
+        return false;
+    }
+    const Charge& charge = transaction.charges[0];
+    if (charge.op != ChargeOp::take || !well_formed(charge) || needs_block(charge.limit.entry())) {
+        return false;
+    }
+    const std::uint64_t hash = tables.hash(charge.key);
+    Shard& shard = tables.shards[tables.shard_of(hash)];
+    shard.table.prefetch(hash);
+    shard.acquire();
+    Slot& slot = shard.table.at(shard.table.seek(hash));
+    if (slot.hash != hash || slot.limit != charge.limit.id()) {
+        shard.lock.unlock();
+        return false;
+    }
+    Use use{.as_of = slot.as_of, .used = slot.used};
+    // Made in place: copied, it would be read in wider pieces than it was just written in.
+    const Level& level =
+        *new (&outcome.levels[0]) Level(take(charge.limit.entry(), use, charge.cost, now));
+    if (tables.while_locked != nullptr) [[unlikely]] {
+        tables.while_locked();
+    }
+    slot.as_of = use.as_of;
+    slot.used = use.used;
+    shard.lock.unlock();
+    outcome.at = now;
+    outcome.admitted = level.verdict == Verdict::admitted;
+    outcome.count = 1;
+    outcome.status = absl::StatusCode::kOk;
+    return true;
+}
 
 void TransactionRun::execute(Outcome& outcome) {
     outcome.count = 0;
@@ -43,9 +82,6 @@ void TransactionRun::execute(Outcome& outcome) {
     }
     hash_keys();
     lock_shards();
-    if (charges_.size() == 1 && settle_in_slot(outcome)) {
-        return unlock_shards();
-    }
     std::size_t loaded = 0;
     while (loaded < charges_.size() && load(loaded)) {
         ++loaded;
@@ -66,37 +102,9 @@ void TransactionRun::execute(Outcome& outcome) {
     unlock_shards();
 }
 
-// The commonest case by the shortest way: one take from a key that is there, its numbers unchanged,
-// its use in the slot. False: not that case, and nothing was done.
-inline bool TransactionRun::settle_in_slot(Outcome& outcome) {
-    const Charge& charge = charges_[0];
-    SlotTable& table = tables_.shards[works_[0].shard].table;
-    const std::uint32_t position = table.seek(hashes_[0]);
-    Slot& slot = table.at(position);
-    if (charge.op != ChargeOp::take || slot.hash != hashes_[0] || slot.limit != charge.limit.id() ||
-        needs_block(charge.limit.entry())) {
-        return false;
-    }
-    Use use{.as_of = slot.as_of, .used = slot.used};
-    // Made in place: copied, it would be read in wider pieces than it was just written in.
-    new (&outcome.levels[0]) Level(take(charge.limit.entry(), use, charge.cost, now_));
-    outcome.admitted = outcome.levels[0].verdict == Verdict::admitted;
-    outcome.count = 1;
-    outcome.status = absl::StatusCode::kOk;
-    if (tables_.while_locked != nullptr) [[unlikely]] {
-        tables_.while_locked();
-    }
-    slot.as_of = use.as_of;
-    slot.used = use.used;
-    return true;
-}
-
 inline bool TransactionRun::valid() const {
     return charges_.size() <= max_charges &&
-           std::all_of(charges_.begin(), charges_.end(), [](const Charge& charge) {
-               return charge.limit && charge.key.size() <= max_key_bytes &&
-                      charge.rule_bytes <= charge.key.size();
-           });
+           std::all_of(charges_.begin(), charges_.end(), well_formed);
 }
 
 inline void TransactionRun::hash_keys() {

@@ -29,6 +29,11 @@ namespace ration {
     return numbers.limit.kind == LimitKind::concurrency;
 }
 
+// The commonest transaction by the shortest way: one take from a key that is there, its numbers
+// unchanged, its use in the slot. False: it is not that one, and nothing was done.
+[[nodiscard]] bool take_in_slot(Tables& tables, const Transaction& transaction, Now now,
+                                Outcome& outcome);
+
 class TransactionRun {
 public:
     TransactionRun(Tables& tables, const Transaction& transaction, Now now)
@@ -73,7 +78,6 @@ private:
     static_assert(std::is_trivially_destructible_v<Work>);
 
     [[nodiscard]] bool valid() const;
-    [[nodiscard]] bool settle_in_slot(Outcome& outcome);
     void hash_keys();
     void lock_shards();
     void unlock_shards();
