@@ -249,6 +249,16 @@ class Others(Axuz):
                                           "retry_after_seconds": int(refusal.headers["Retry-After"])})
         self.assertEqual(self.ask("GET", "/me/summary", key="axp_demo_ana").status, 200)
 
+    def test_an_attempt_refused_after_the_api_answered_others(self):
+        for n in range(4):
+            seen = self.ask("GET", "/me/summary", key="axp_demo_ana")
+            self.assertEqual((seen.status, seen.json()["user"]["id"]), (200, "u_ana"))
+            failed = self.sign_in(wrong(f"user{n}@example.org"))
+            self.assertEqual((failed.status, failed.json()["error"]), (401, "invalid_credentials"))
+            refused = self.ask("GET", "/me/summary", key=f"axp_guess_{n}")
+            self.assertEqual((refused.status, refused.json()["error"]), (401, "unauthorized"))
+            self.assertEqual(refused.headers["WWW-Authenticate"], "Bearer")
+
     def test_a_secret_is_in_no_log(self):
         self.ask("GET", "/me/summary", key="axp_some_secret_guess")
         self.ask("GET", "/me/summary", key="axp_demo_ana")

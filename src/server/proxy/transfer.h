@@ -97,8 +97,10 @@ private:
     [[nodiscard]] bool decided();
     [[nodiscard]] bool take_levels();
     void counters_answered() override;
-    [[nodiscard]] bool count_attempt(int status);
-    void attempt_counted(Stage before);
+    // What an attempt counts by, and what comes when it is counted.
+    enum class Judged : std::uint8_t { own_answer, upstream_head };
+    [[nodiscard]] bool count_attempt(int status, Judged judged);
+    void attempt_counted(Stage before, Judged judged);
 
     // transfer_ledger.cc
     [[nodiscard]] bool begin_ledger();
@@ -181,7 +183,6 @@ private:
     BodyOut body_out_ = BodyOut::none;
     Stage stage_ = Stage::plain;
     std::unique_ptr<ChargeBatch> batch_;  // what counters elsewhere are asked
-    bool response_counted_ = false;       // the upstream's head was what an attempt counts by
     std::shared_ptr<Durable> durable_;
     std::shared_ptr<LedgerCall> call_;  // not answered yet
     bool collected_ = false;            // the request's body is in `body_`

@@ -45,7 +45,7 @@ bool Transfer::take_levels() {
     worker_.engine().judge_limits(exchange_, *batch_, exchange_.arrived);
     // Refused by none of the limits: ration's own answer is what an attempt counts by.
     if (exchange_.decision.kind != Decision::Kind::admit &&
-        count_attempt(Engine::own_status(exchange_))) {
+        count_attempt(Engine::own_status(exchange_), Judged::own_answer)) {
         return true;
     }
     return decided();
@@ -65,15 +65,15 @@ void Transfer::counters_answered() {
 }
 
 // True: the request waits until the attempt is counted. The engine has the exchange meanwhile.
-bool Transfer::count_attempt(int status) {
+bool Transfer::count_attempt(int status, Judged judged) {
     if (worker_.counters() == nullptr || !Engine::counts_attempt(exchange_)) {
         return false;
     }
     const Stage before = std::exchange(stage_, Stage::striking);
     const bool waits = worker_.core().steps->submit(
-        [this, before, status, mailbox = worker_.mailbox(), now = worker_.loop().now()] {
+        [this, before, judged, status, mailbox = worker_.mailbox(), now = worker_.loop().now()] {
             worker_.engine().answered(exchange_, status, now);
-            mailbox->post([this, before] { attempt_counted(before); });
+            mailbox->post([this, before, judged] { attempt_counted(before, judged); });
         });
     if (!waits) {
         stage_ = before;  // given back at the end, like one that nobody answered
@@ -81,11 +81,11 @@ bool Transfer::count_attempt(int status) {
     return waits;
 }
 
-void Transfer::attempt_counted(Stage before) {
+void Transfer::attempt_counted(Stage before, Judged judged) {
     stage_ = before;
     if (client_->orphaned() && (durable_ == nullptr || !durable_->open())) {
         client_gone();
-    } else if (response_counted_) {
+    } else if (judged == Judged::upstream_head) {
         head_counted();
     } else {
         static_cast<void>(decided());

@@ -231,8 +231,7 @@ void Transfer::take_final_head() {
     upstream_status_ = status_ = response_.status;
     upstream_time_ = worker_.loop().now().mono - asked_.mono;
     outcome_ = RequestOutcome::admitted;
-    response_counted_ = true;
-    if (count_attempt(response_.status)) {
+    if (count_attempt(response_.status, Judged::upstream_head)) {
         upstream_->expect_nothing();
         return;
     }
