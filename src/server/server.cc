@@ -89,6 +89,7 @@ private:
         return reloader_->in_force().config.admin.token;
     }
     [[nodiscard]] bool counters_answer() override;
+    [[nodiscard]] bool count_keys();
     [[nodiscard]] CounterStats counter_stats() const;
     [[nodiscard]] ProcessFacts facts() const override;
     [[nodiscard]] LedgerTotals ledger_totals() const;
@@ -347,19 +348,29 @@ void ServerImpl::tick() {
     Counters& swept = local_ != nullptr ? *local_ : *counters_;
     const std::uint64_t budget = std::max(swept.stats().capacity / ticks_per_sweep, least_sweep);
     swept.sweep(parts_.clock.now(), budget);
-    if (redis_ != nullptr) {
-        const CounterStats stats = counters_->stats();
-        const std::lock_guard lock(counter_stats_mutex_);
-        counter_stats_ = stats;
-    }
+    const bool reached = count_keys();
     const MetricsTotals totals = metrics_.totals();
-    store_watch_.look(totals.store_answers, totals.store_failures,
-                      redis_ != nullptr ? redis_->monitor().stats().trouble : std::string());
+    store_watch_.look(
+        {.answers = reached && (!store_watch_.in_doubt(totals.store_failures) || counters_answer()),
+         .judged = totals.store_answers,
+         .failed = totals.store_failures,
+         .trouble = redis_ != nullptr ? redis_->monitor().stats().trouble : std::string()});
     ledger_watch_.look(ledger_meter_.totals());
     if (ledger_runner_ != nullptr) {
         write_down_uses(tokens_, *ledger_runner_);
     }
     reloader_->poll();
+}
+
+// False: nobody answered.
+bool ServerImpl::count_keys() {
+    if (redis_counters_ == nullptr) {
+        return true;
+    }
+    const std::optional<std::uint64_t> keys = redis_counters_->count_keys();
+    const std::lock_guard lock(counter_stats_mutex_);
+    counter_stats_ = {.keys = keys.value_or(0)};
+    return keys.has_value();
 }
 
 LedgerTotals ServerImpl::ledger_totals() const {
@@ -369,12 +380,14 @@ LedgerTotals ServerImpl::ledger_totals() const {
     return totals;
 }
 
+// Of a store of its own it is asked whether something can be written: one that is full, or only a
+// replica, answers and counts nothing.
 bool ServerImpl::counters_answer() {
-    static const auto one = LimitRef::of(token_bucket(1, std::chrono::seconds(1)));
+    static const auto one = LimitRef::of(token_bucket(1000, std::chrono::seconds(1)));
     constexpr std::string_view key = "ration readiness";
     const Charge look{.key = key,
                       .rule_bytes = static_cast<std::uint16_t>(key.size()),
-                      .op = ChargeOp::observe,
+                      .op = redis_ != nullptr ? ChargeOp::force : ChargeOp::observe,
                       .limit = *one};
     const Outcome outcome =
         counters_->apply_one({.charges = std::span(&look, 1)}, parts_.clock.now());

@@ -81,16 +81,20 @@ void RedisCounters::apply(std::span<const Transaction> transactions, Now now,
 }
 
 CounterStats RedisCounters::stats() const {
-    CounterStats stats;
+    return {.keys = count_keys().value_or(0)};
+}
+
+std::optional<std::uint64_t> RedisCounters::count_keys() const {
+    std::optional<std::uint64_t> found;
     Gate gate;
     loop_.post([&] {
         link_.count_keys([&](std::optional<std::uint64_t> keys) {
-            stats.keys = keys.value_or(0);
+            found = keys;
             gate.open();
         });
     });
     gate.wait();
-    return stats;
+    return found;
 }
 
 absl::StatusOr<std::unique_ptr<Counters>> open_redis_counters(const RedisOptions& options) {

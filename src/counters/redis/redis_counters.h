@@ -1,7 +1,9 @@
 // The Redis counters' class, for those who need more of it than the interface: the server, tests.
 #pragma once
 
+#include <cstdint>
 #include <memory>
+#include <optional>
 #include <thread>
 
 #include "counters/redis/link.h"
@@ -22,8 +24,11 @@ public:
                std::span<Outcome> outcomes) override;
     // Keys end by themselves.
     void sweep(Now /*now*/, std::size_t /*budget*/) override {}
-    // `keys`: those of the whole database, asked for now; 0 when there is no answer.
+    // `keys` as below; 0 when there is no answer.
     [[nodiscard]] CounterStats stats() const override;
+
+    // Keys of the whole database, asked for now.
+    [[nodiscard]] std::optional<std::uint64_t> count_keys() const;
 
     [[nodiscard]] RedisStore& store() { return *store_; }
 

@@ -1,32 +1,48 @@
 // One warning when the counters stop answering, one line when they answer again: requests are far
 // too many to log each, and an outage must not pass unsaid.
 //
-// Thread rule: one thread but for `down`. Units: running totals of requests, as in MetricsTotals.
+// Whether there is an outage is what the server's own question found, so it begins and ends without
+// any request. A request that failed while the counters answer others (one caller's key is broken,
+// a moment was missed) is no outage: it is warned of once, and again after a minute without one.
+// Thread rule: one thread but for `down`.
 #pragma once
 
 #include <atomic>
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 #include "server/process/log.h"
 
 namespace ration {
 
+// What one look found; requests are running totals, as in MetricsTotals.
+struct StoreLook {
+    bool answers = true;       // the server's own question
+    std::uint64_t judged = 0;  // requests whose limits were judged
+    std::uint64_t failed = 0;  // requests that got no answer
+    std::string trouble = {};  // what the store last had to say for itself, for the warning
+};
+
 class StoreWatch {
 public:
-    explicit StoreWatch(Log& log) : log_(log) {}
+    explicit StoreWatch(Log& log);
 
-    // Called every second or so with the totals so far.
-    // `trouble`: what the store last had to say for itself, for the warning.
-    void look(std::uint64_t answers, std::uint64_t failures, const std::string& trouble = {});
+    // Whether the store should be asked: it was out of reach, or requests failed since.
+    [[nodiscard]] bool in_doubt(std::uint64_t failed) const { return down_ || failed != failed_; }
+    // Called every second or so.
+    void look(const StoreLook& found);
 
     // As of the last look; any thread.
     [[nodiscard]] bool down() const { return down_.load(std::memory_order_relaxed); }
 
 private:
+    void warn(std::string_view what, const std::string& trouble);
+
     Log& log_;
-    std::uint64_t answers_ = 0;
-    std::uint64_t failures_ = 0;
+    std::uint64_t judged_ = 0;
+    std::uint64_t failed_ = 0;
+    unsigned calm_looks_;  // without a failure
     std::atomic<bool> down_{false};
 };
 

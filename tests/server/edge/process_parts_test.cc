@@ -15,19 +15,58 @@ using testing::RecordingLog;
 TEST(StoreWatch, OneWarningAnOutage) {
     RecordingLog log;
     StoreWatch watch(log);
-    watch.look(100, 0);
+    watch.look({.judged = 100});
     EXPECT_EQ(log.text(), "");
-    watch.look(100, 5);
-    watch.look(100, 90);
-    watch.look(100, 90);  // nobody asked
+    watch.look({.answers = false, .judged = 100, .failed = 5});
+    watch.look({.answers = false, .judged = 100, .failed = 90});
+    watch.look({.answers = false, .judged = 100, .failed = 90});  // nobody asked
+    EXPECT_TRUE(watch.down());
     EXPECT_EQ(log.count("warning: the counters give no answer"), 1);
+    watch.look({.judged = 101, .failed = 91});  // some answers come, some do not: not over yet
     EXPECT_EQ(log.count("answer again"), 0);
-    watch.look(101, 91);  // some shards answer, some do not: not over yet
-    EXPECT_EQ(log.count("answer again"), 0);
-    watch.look(150, 91);
+    watch.look({.judged = 150, .failed = 92});
+    EXPECT_FALSE(watch.down());
     EXPECT_EQ(log.count("info: the counters answer again"), 1);
-    watch.look(150, 92);
+    watch.look({.answers = false, .judged = 150, .failed = 92});
     EXPECT_EQ(log.count("warning: the counters give no answer"), 2);
+    EXPECT_EQ(log.count("gave no answer"), 0);
+}
+
+TEST(StoreWatch, AnOutageNeedsNoRequestToBeginAndToEnd) {
+    RecordingLog log;
+    StoreWatch watch(log);
+    watch.look({.answers = false, .trouble = "nobody there"});
+    EXPECT_TRUE(watch.down());
+    EXPECT_EQ(log.count(": nobody there"), 1);
+    watch.look({});
+    EXPECT_FALSE(watch.down());
+    EXPECT_EQ(log.count("info: the counters answer again"), 1);
+}
+
+TEST(StoreWatch, OneBrokenKeyIsNoOutageAndIsSaidOnce) {
+    RecordingLog log;
+    StoreWatch watch(log);
+    std::uint64_t judged = 0;
+    std::uint64_t failed = 0;
+    for (int second = 0; second <= 300; ++second) {
+        judged += 7;
+        failed += second % 3 == 0 ? 1U : 0U;
+        watch.look({.judged = judged, .failed = failed, .trouble = "wrong type"});
+        EXPECT_FALSE(watch.down());
+    }
+    EXPECT_EQ(log.count("warning: the counters gave no answer to 1 of 8 requests"), 1);
+    EXPECT_EQ(log.count(": wrong type"), 1);
+    EXPECT_EQ(log.count("info"), 0);
+    for (int second = 0; second < 59; ++second) {
+        watch.look({.judged = judged, .failed = failed});
+    }
+    watch.look({.judged = judged, .failed = ++failed});  // a minute is not over
+    EXPECT_EQ(log.count("gave no answer"), 1);
+    for (int second = 0; second < 60; ++second) {
+        watch.look({.judged = judged, .failed = failed});
+    }
+    watch.look({.judged = judged, .failed = ++failed});
+    EXPECT_EQ(log.count("gave no answer to 1 of 1 requests"), 1);
 }
 
 TEST(Ticker, CallsUntilItIsDestroyed) {

@@ -209,6 +209,50 @@ TEST_F(RedisServers, AnOutageIsWhatEachLimitSays) {
     EXPECT_NE(node->log.text().find(cat("127.0.0.1:", proxy_.port())), std::string::npos);
 }
 
+TEST_F(RedisServers, AnOutageIsSeenAndItsEndTooThoughNobodyAsks) {
+    const auto node = start();
+    EXPECT_TRUE(eventually([&] { return node->metric("ration_counters_up") == "1"; }));
+    redis_.kill();
+    EXPECT_TRUE(eventually([&] { return node->metric("ration_counters_up") == "0"; }));
+    EXPECT_EQ(node->admin("/readyz").status, 503);
+    redis_.start();
+    EXPECT_TRUE(eventually([&] { return node->metric("ration_counters_up") == "1"; }));
+    EXPECT_TRUE(eventually([&] { return node->admin("/readyz").status == 200; }));
+    EXPECT_EQ(node->log.count("warning: the counters give no answer"), 1);
+    EXPECT_EQ(node->log.count("the counters answer again"), 1);
+}
+
+// It can be read, so a look at a key would find nothing wrong.
+TEST_F(RedisServers, AServerThatTakesNoWritesIsNotReady) {
+    const auto node = start();
+    EXPECT_TRUE(eventually([&] { return node->get("/closed").status == 200; }));
+    redis_.command({"CONFIG", "SET", "maxmemory", "1"});
+    EXPECT_TRUE(eventually([&] { return node->get("/closed").status == 503; }));
+    EXPECT_EQ(node->admin("/readyz").status, 503);
+    EXPECT_TRUE(eventually([&] { return node->metric("ration_counters_up") == "0"; }));
+    redis_.command({"CONFIG", "SET", "maxmemory", "0"});
+    EXPECT_TRUE(eventually([&] { return node->metric("ration_counters_up") == "1"; }));
+    EXPECT_EQ(node->admin("/readyz").status, 200);
+    EXPECT_EQ(node->get("/closed").status, 200);
+}
+
+// One caller's key is of a wrong type: its own limits do as they say, everybody else's count.
+TEST_F(RedisServers, ABrokenKeyIsNoOutage) {
+    const auto node = start();
+    EXPECT_TRUE(eventually([&] { return node->get("/closed").status == 200; }));
+    const std::string key = redis_.command({"KEYS", "*:closed:*"});
+    EXPECT_EQ(redis_.command({"DEL", key}), "1");
+    EXPECT_EQ(redis_.command({"RPUSH", key, "x"}), "1");
+    for (int i = 0; i < 3; ++i) {
+        EXPECT_EQ(node->get("/closed").status, 503);
+        EXPECT_NE(node->get("/open").field("X-RateLimit-Remaining"), "");
+    }
+    EXPECT_TRUE(eventually([&] { return node->log.count("the counters gave no answer to") == 1; }));
+    EXPECT_EQ(node->metric("ration_counters_up"), "1");
+    EXPECT_EQ(node->admin("/readyz").status, 200);
+    EXPECT_EQ(node->log.count("answer again"), 0);
+}
+
 TEST_F(RedisServers, TheEnvironmentClosesWhatThePolicyLeavesToIt) {
     const auto node = start("deadline: 500ms", fail_closed);
     EXPECT_EQ(node->get("/switch").status, 200);
