@@ -8,6 +8,7 @@
 #include "cli/commands.h"
 #include "cli/print_problems.h"
 #include "policy/check.h"
+#include "policy/check_words.h"
 #include "policy/yaml_source.h"
 #include "server/config/serve_config.h"
 #include "server/reload/rules.h"
@@ -45,8 +46,7 @@ void check_serve_file(const std::string& path, Problems& problems) {
                                         .redis = config->redis.has_value()},
                                        process_environment, problems);
     if (rules) {
-        check(*rules->policy, config->directory.empty() ? nullptr : rules->directory.get(),
-              problems);
+        check(*rules->policy, nullptr, problems);  // loading has looked at the directory
     }
 }
 
@@ -89,6 +89,7 @@ int run_check(const CheckArguments& arguments) {
     const auto directory = check_directories(arguments, policies, problems);
     for (const std::string& path : policies) {
         if (const auto policy = Policy::load(path, process_environment, problems)) {
+            check_words(*policy, directory.get(), problems);
             check(*policy, directory.get(), problems);
         }
     }
@@ -97,7 +98,8 @@ int run_check(const CheckArguments& arguments) {
         return 1;
     }
     const std::size_t warnings = problems.warnings().size();
-    std::cout << (warnings == 0 ? std::string("good") : cat("good, ", warnings, " warnings"))
+    std::cout << (warnings == 0 ? std::string("good")
+                                : cat("good, ", warnings, warnings == 1 ? " warning" : " warnings"))
               << '\n';
     return 0;
 }

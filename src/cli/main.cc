@@ -1,44 +1,11 @@
 // The `ration` command: what stands on the command line goes to one of commands.h.
-#include <algorithm>
 #include <iostream>
+#include <span>
 #include <string>
-#include <string_view>
-#include <vector>
 
 #include "CLI/CLI.hpp"
 #include "cli/commands.h"
-#include "policy/problems.h"
-
-namespace {
-
-// Says so when the first word is neither an option nor a command, with the command likely meant.
-bool known_first_word(const CLI::App& app, const std::string& word) {
-    if (word.starts_with('-')) {
-        return true;
-    }
-    std::vector<std::string> texts;
-    for (const CLI::App* command : app.get_subcommands(nullptr)) {
-        texts.push_back(command->get_name());
-    }
-    if (std::find(texts.begin(), texts.end(), word) != texts.end()) {
-        return true;
-    }
-    const std::vector<std::string_view> names(texts.begin(), texts.end());
-    const std::string_view meant = ration::nearest_word(word, names);
-    std::cerr << "ration: no command '" << word << '\'';
-    if (!meant.empty()) {
-        std::cerr << "; did you mean '" << meant << "'?\n";
-        return false;
-    }
-    std::cerr << "; there are";
-    for (const std::string_view name : names) {
-        std::cerr << (name == names.front() ? " " : ", ") << name;
-    }
-    std::cerr << '\n';
-    return false;
-}
-
-}  // namespace
+#include "cli/unknown_word.h"
 
 int main(int argc, char** argv) {
     CLI::App app("Rate limits from a policy file: gateway, workbench and client.", "ration");
@@ -54,7 +21,9 @@ int main(int argc, char** argv) {
     ration::add_token_command(app, exit_code);
     ration::add_block_command(app, exit_code);
     ration::add_call_command(app, exit_code);
-    if (argc > 1 && !known_first_word(app, argv[1])) {
+    const std::span<const char* const> words(argv, static_cast<std::size_t>(argc));
+    if (const std::string unknown = ration::unknown_word(app, words.subspan(1)); !unknown.empty()) {
+        std::cerr << unknown << '\n';
         return 2;
     }
     try {

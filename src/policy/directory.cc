@@ -27,6 +27,30 @@ bool Directory::has_kind(std::string_view kind) const {
     return entities_.contains(key_view(kind));
 }
 
+std::vector<std::string_view> Directory::kinds() const {
+    std::vector<std::string_view> names;
+    for (const auto& [kind, entities] : entities_) {
+        names.emplace_back(kind);
+    }
+    return names;
+}
+
+bool Directory::has_attribute(std::string_view name) const {
+    for (const auto& [secret, credential] : credentials_) {
+        if (credential->self.find(name) != nullptr) {
+            return true;
+        }
+    }
+    for (const auto& [kind, entities] : entities_) {
+        for (const auto& [id, entity] : entities) {
+            if (entity->find(name) != nullptr) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
 const AttributeValue* Entity::find(std::string_view name) const {
     for (const auto& [attribute, value] : attributes) {
         if (attribute == name) {

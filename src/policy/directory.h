@@ -4,6 +4,7 @@
 // rule: const, share freely. Errors carry `file:line:column: reason`, several at once.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -19,6 +20,13 @@
 namespace ration {
 
 using AttributeValue = std::variant<std::int64_t, bool, std::string>;
+
+// Kinds of entities, and attributes, that have their meaning without being declared anywhere.
+inline constexpr std::array<std::string_view, 5> well_known_kinds{"workspace", "account", "user",
+                                                                  "team", "plan"};
+inline constexpr std::array<std::string_view, 6> well_known_attributes{
+    "timezone",  "billing_anchor", "booking_volume",
+    "calendars", "workspaces",     "rate_limit_per_min"};
 
 // A thing with attributes: workspace ws_1, plan starter, ...
 struct Entity {
@@ -66,6 +74,10 @@ public:
     [[nodiscard]] const Entity* entity(std::string_view kind, std::string_view id) const;
     // Whether the file has entities of that kind, or credentials that name some.
     [[nodiscard]] bool has_kind(std::string_view kind) const;
+    // Those kinds, in no order. Views into the directory.
+    [[nodiscard]] std::vector<std::string_view> kinds() const;
+    // Whether some entity or credential has it. Looks at all of them.
+    [[nodiscard]] bool has_attribute(std::string_view name) const;
     [[nodiscard]] const auto& credentials() const { return credentials_; }
     [[nodiscard]] std::size_t entity_count() const { return entity_count_; }
     [[nodiscard]] const std::string& file() const { return file_; }

@@ -17,8 +17,6 @@
 namespace ration {
 namespace {
 
-constexpr std::array<std::string_view, 5> well_known_kinds{"workspace", "account", "user", "team",
-                                                           "plan"};
 // Text about a credential that names nothing.
 constexpr std::array<std::string_view, 9> plain_attributes{
     "name",           "label",   "note",    "description", "timezone",

@@ -27,7 +27,9 @@ void PolicyReader::read(const YamlNode& root) {
     }
     read_durable(root);
     note_body_routes();
-    check_reach();
+    if (!over_bound_) {
+        check_reach();
+    }
 }
 
 void PolicyReader::read_head(const YamlNode& root) {

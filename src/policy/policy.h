@@ -81,6 +81,8 @@ public:
     // Empty, or why the pattern ("GET /v1/x/{id}") is refused: syntax, or the same method and path
     // as an earlier one (whatever the parameters are called).
     std::string add(std::string_view pattern, RouteIndex route);
+    // There are `max_routes` patterns: none can be added.
+    [[nodiscard]] bool full() const { return pattern_count_ == max_routes; }
     // Whether "/a" and "/a/" are two paths; said before the first `add`.
     void set_trailing_slash_distinct(bool distinct);
 
@@ -114,6 +116,7 @@ struct IssueRule {
     KindIndex kind = kind_unknown;
     std::string prefix;  // of its secrets: that of the kind's place
     std::string owner;   // kind of the entity it belongs to: user
+    Position owner_at;
     std::vector<IssuedNumber> numbers;
     Position at;
 };
@@ -138,6 +141,14 @@ struct Selector {
     std::string name;               // entity kind, parameter or header name
     std::vector<std::string> path;  // account.plan.calendars -> {account, plan, calendars}
     Position at;
+};
+
+// A word of the policy that the directory may give a meaning: an entity's kind, or a dotted
+// attribute. Where it stands, for `check_words`.
+struct EntityWord {
+    std::vector<std::string> steps;  // {workspace}; {account, plan, calendars}
+    bool attribute = false;          // the last step is one, not a kind
+    Position at;                     // of the first step
 };
 
 // A limit's numbers for one request: a fixed limit, one per route, or made from an attribute.
@@ -364,6 +375,7 @@ public:
     std::vector<IssueRule> issues;
     // Entities that come from the request: {"team", path.teamId}.
     std::vector<std::pair<std::string, Selector>> bound_entities;
+    std::vector<EntityWord> entity_words;  // in no order
     std::vector<LimitRule> limits;
     std::vector<StrikeRule> strikes;
     std::vector<bool> body_routes;      // by RouteIndex: some rule counts by a field of the body

@@ -40,6 +40,13 @@ private:
         std::vector<std::string> methods;  // "ANY" among them: every method
     };
 
+    // A section with more than it may have. The names past the bound still count as known, and what
+    // rests on the whole is not looked at, so that this error has no false ones behind it.
+    void too_many(Position at, std::string reason) {
+        over_bound_ = true;
+        reader_.error(at, std::move(reason));
+    }
+
     void read_head(const YamlNode& root);
 
     // read_routes.cc
@@ -96,6 +103,7 @@ private:
     void check_body_key(const LimitRule& rule);
     std::optional<Selector> read_selector(const YamlNode& node, std::size_t offset,
                                           std::string_view text);
+    void note_word(const YamlNode& node, std::size_t offset, const Selector& selector);
     std::vector<bool> route_set(const YamlNode& node);
     std::optional<RouteIndex> route_named(const YamlNode& node);
     void read_answering(const YamlNode& node, LimitRule& rule);
@@ -128,12 +136,17 @@ private:
     void set_fixed(const YamlNode& node, const Limit& limit, Numbers& numbers);
 
     // read_durable.cc
+    std::optional<std::vector<std::string>> attribute_path(const YamlNode& node,
+                                                           std::string_view text,
+                                                           std::string_view word);
     void read_durable(const YamlNode& root);
     void read_durable_scope(const YamlNode& node, std::string_view key, DurableScope& scope);
-    void read_at_most(const YamlNode& node, std::string_view word, AtMost& at_most);
+    void read_at_most(const YamlNode& node, std::string_view text, std::string_view word,
+                      AtMost& at_most);
     void read_ceiling(const YamlNode& node);
     void read_ceiling_window(const YamlNode& node, CeilingRule& rule);
-    void read_zone(const YamlNode& node, std::string_view word, CeilingRule& rule);
+    void read_zone(const YamlNode& node, std::string_view text, std::string_view word,
+                   CeilingRule& rule);
     void read_quota(const YamlNode& node);
     void read_objects(const YamlNode* node, std::vector<ObjectId>& objects);
     void read_refusals_by_kind(const YamlNode& node, QuotaRule& rule);
@@ -165,6 +178,7 @@ private:
     std::vector<Position> refusal_at_;  // by index; line 0: not written in the file
     std::vector<bool> refusal_used_;
     std::optional<Template> error_shape_;
+    bool over_bound_ = false;
 };
 
 }  // namespace ration

@@ -109,4 +109,26 @@ std::string_view nearest_word(std::string_view word, const std::vector<std::stri
     return found;
 }
 
+std::string_view slip_of(std::string_view word, const std::vector<std::string_view>& known,
+                         std::size_t far) {
+    constexpr std::size_t long_word = 7;
+    const std::string lower = absl::AsciiStrToLower(std::string(word));
+    std::string_view found;
+    std::size_t best = far + 1;
+    for (const std::string_view candidate : known) {
+        const bool is_long = candidate.size() >= long_word;
+        const std::size_t most = is_long ? far : 1;
+        if (word.size() + most < candidate.size() || candidate.size() + most < word.size()) {
+            continue;
+        }
+        const std::size_t distance = edit_distance(lower, candidate);
+        const bool same_start = !lower.empty() && lower[0] == candidate[0];
+        if (distance <= most && distance < best && (same_start || (is_long && distance == 1))) {
+            best = distance;
+            found = candidate;
+        }
+    }
+    return found;
+}
+
 }  // namespace ration

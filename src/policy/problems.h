@@ -59,4 +59,10 @@ inline constexpr std::size_t max_known_words = 1024;  // of longer lists the fir
 [[nodiscard]] std::string_view nearest_word(std::string_view word,
                                             const std::vector<std::string_view>& known);
 
+// The same where `word` may well be right as it is: one edit, or `far` edits of words from seven
+// letters on, and the first letter stays unless the word is long and only one letter is wrong.
+[[nodiscard]] std::string_view slip_of(std::string_view word,
+                                       const std::vector<std::string_view>& known,
+                                       std::size_t far = 2);
+
 }  // namespace ration

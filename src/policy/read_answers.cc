@@ -131,11 +131,15 @@ void PolicyReader::read_answers(const YamlNode& root) {
         return;
     }
     if (written->entries.size() > max_refusals) {
-        reader_.error(written->at, cat("more than ", max_refusals, " answers"));
-        return;
+        too_many(written->at, cat("more than ", max_refusals, " answers"));
     }
-    for (const YamlNode::Entry& entry : written->entries) {
-        read_refusal(*entry.key, *entry.value);
+    for (std::size_t i = 0; i < written->entries.size(); ++i) {
+        const YamlNode::Entry& entry = written->entries[i];
+        if (i < max_refusals) {
+            read_refusal(*entry.key, *entry.value);
+        } else {
+            refusal_index_.emplace(entry.key->scalar, refusal_index_.at("rate_limited"));
+        }
     }
 }
 

@@ -28,15 +28,6 @@ std::vector<std::string_view> words_of(std::string_view text) {
     return words;
 }
 
-// The steps of a dotted attribute, or nothing: "account.plan.calendars".
-std::optional<std::vector<std::string>> attribute_path(std::string_view word) {
-    Selector selector;
-    if (parse_selector(word, selector) || selector.source != Selector::Source::attribute) {
-        return std::nullopt;
-    }
-    return selector.path;
-}
-
 std::optional<Nanos> kept_for(const YamlNode& node, Reader& reader) {
     const auto text = reader.text(node, "a time");
     Nanos time{0};
@@ -65,7 +56,7 @@ void PolicyReader::read_durable(const YamlNode& root) {
         if (!node->is_sequence()) {
             reader_.error(node->at, cat(section, " is a list, not ", node->kind_name()));
         } else if (node->items.size() > max_durable_rules) {
-            reader_.error(node->at, cat("more than ", max_durable_rules, " ", section));
+            too_many(node->at, cat("more than ", max_durable_rules, " ", section));
         } else {
             std::for_each(node->items.begin(), node->items.end(),
                           [&](const YamlNode* item) { (this->*read_one)(*item); });
@@ -130,7 +121,20 @@ void PolicyReader::read_durable_scope(const YamlNode& node, std::string_view key
     }
 }
 
-void PolicyReader::read_at_most(const YamlNode& node, std::string_view word, AtMost& at_most) {
+// The steps of the dotted attribute `word`, a part of `text`, or nothing: "account.plan.calendars".
+std::optional<std::vector<std::string>> PolicyReader::attribute_path(const YamlNode& node,
+                                                                     std::string_view text,
+                                                                     std::string_view word) {
+    Selector selector;
+    if (parse_selector(word, selector) || selector.source != Selector::Source::attribute) {
+        return std::nullopt;
+    }
+    note_word(node, static_cast<std::size_t>(word.data() - text.data()), selector);
+    return selector.path;
+}
+
+void PolicyReader::read_at_most(const YamlNode& node, std::string_view text, std::string_view word,
+                                AtMost& at_most) {
     if (const auto whole = parse_whole(word)) {
         at_most.fixed = *whole;
         if (*whole > max_amount) {
@@ -138,7 +142,7 @@ void PolicyReader::read_at_most(const YamlNode& node, std::string_view word, AtM
         }
         return;
     }
-    if (auto path = attribute_path(word)) {
+    if (auto path = attribute_path(node, text, word)) {
         at_most.attribute = *std::move(path);
         return;
     }
@@ -171,17 +175,18 @@ void PolicyReader::read_ceiling_window(const YamlNode& node, CeilingRule& rule) 
     }
     const auto words = words_of(*text);
     if (words.size() == 5 && words[1] == "per" && words[2] == "day" && words[3] == "in") {
-        read_at_most(node, words[0], rule.at_most);
-        read_zone(node, words[4], rule);
+        read_at_most(node, *text, words[0], rule.at_most);
+        read_zone(node, *text, words[4], rule);
         return;
     }
     const bool anchored = words.size() == 6 && words[4] == "from";
     if ((words.size() == 4 || anchored) && words[1] == "per" && words[2] == "billing") {
-        read_at_most(node, words[0], rule.at_most);
+        read_at_most(node, *text, words[0], rule.at_most);
         const auto* length = std::find(period_words.begin(), period_words.end(), words[3]);
         rule.kind = CeilingKind::billing_period;
         rule.length = static_cast<PeriodLength>(length - period_words.begin());
-        auto anchor = attribute_path(anchored ? words[5] : "account.billing_anchor");
+        auto anchor = anchored ? attribute_path(node, *text, words[5])
+                               : std::vector<std::string>{"account", "billing_anchor"};
         if (length != period_words.end() && anchor.has_value()) {
             rule.anchor_attribute = *std::move(anchor);
             return;
@@ -192,9 +197,10 @@ void PolicyReader::read_ceiling_window(const YamlNode& node, CeilingRule& rule) 
                   "'account.booking_volume per billing period'");
 }
 
-void PolicyReader::read_zone(const YamlNode& node, std::string_view word, CeilingRule& rule) {
+void PolicyReader::read_zone(const YamlNode& node, std::string_view text, std::string_view word,
+                             CeilingRule& rule) {
     absl::TimeZone zone;
-    if (auto path = attribute_path(word)) {
+    if (auto path = attribute_path(node, text, word)) {
         rule.zone_attribute = *std::move(path);
     } else if (absl::LoadTimeZone(std::string(word), &zone)) {
         rule.zone = word;
@@ -212,7 +218,7 @@ void PolicyReader::read_quota(const YamlNode& node) {
     read_durable_scope(node, "per", rule);
     if (const YamlNode* at_most = node.find("at_most")) {
         if (const auto text = reader_.text(*at_most, "at_most")) {
-            read_at_most(*at_most, *text, rule.at_most);
+            read_at_most(*at_most, *text, *text, rule.at_most);
         }
     }
     read_objects(node.find("up"), rule.up);

@@ -45,8 +45,7 @@ void PolicyReader::read_kinds(const YamlNode& node) {
         return;
     }
     if (node.entries.size() > max_kinds) {
-        reader_.error(node.at, cat("more than ", max_kinds, " kinds of credentials"));
-        return;
+        too_many(node.at, cat("more than ", max_kinds, " kinds of credentials"));
     }
     for (const YamlNode::Entry& entry : node.entries) {
         read_kind(entry);
@@ -63,6 +62,10 @@ void PolicyReader::read_kind(const YamlNode::Entry& entry) {
         reader_.error(entry.key->at, cat("'", name,
                                          "' is a word of the language; name the "
                                          "kind otherwise"));
+        return;
+    }
+    if (policy_.kinds.size() == max_kinds + 2) {
+        kind_index_.emplace(name, static_cast<KindIndex>(policy_.kinds.size() - 1));
         return;
     }
     const auto kind = static_cast<KindIndex>(policy_.kinds.size());

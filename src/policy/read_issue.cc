@@ -39,6 +39,7 @@ void PolicyReader::read_issue_rule(const YamlNode::Entry& entry) {
             reader_.error(owner->at, "an owner is a kind of entity: user, team, account");
         }
         rule.owner = text.value_or("");
+        rule.owner_at = owner->at;
     }
     const YamlNode* numbers = entry.value->find("numbers");
     if (numbers != nullptr && reader_.any_mapping(*numbers, "numbers")) {

@@ -34,7 +34,7 @@ void PolicyReader::read_limits(const YamlNode& node) {
         return;
     }
     if (node.items.size() > max_limits) {
-        reader_.error(node.at, cat("more than ", max_limits, " limits"));
+        too_many(node.at, cat("more than ", max_limits, " limits"));
         return;
     }
     for (const YamlNode* item : node.items) {
@@ -186,7 +186,20 @@ std::optional<Selector> PolicyReader::read_selector(const YamlNode& node, std::s
                         {path_parameters_.begin(), path_parameters_.end()});
         return std::nullopt;
     }
+    note_word(node, offset, selector);
     return selector;
+}
+
+void PolicyReader::note_word(const YamlNode& node, std::size_t offset, const Selector& selector) {
+    const bool attribute = selector.source == Selector::Source::attribute;
+    if (!attribute && selector.source != Selector::Source::entity) {
+        return;
+    }
+    const int shift = static_cast<int>(offset) + (node.quoted ? 1 : 0);
+    policy_.entity_words.push_back(
+        {attribute ? selector.path : std::vector<std::string>{selector.name},
+         attribute,
+         {node.at.line, node.at.column + shift}});
 }
 
 }  // namespace ration

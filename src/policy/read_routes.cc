@@ -34,8 +34,7 @@ void PolicyReader::read_routes(const YamlNode& node) {
         return;
     }
     if (node.entries.size() > max_routes) {
-        reader_.error(node.at, cat("more than ", max_routes, " routes"));
-        return;
+        too_many(node.at, cat("more than ", max_routes, " routes"));
     }
     for (const YamlNode::Entry& entry : node.entries) {
         read_route(entry);
@@ -58,6 +57,10 @@ void PolicyReader::read_route(const YamlNode::Entry& entry) {
         return;
     }
     const auto index = static_cast<RouteIndex>(policy_.routes.size());
+    if (index == max_routes) {
+        route_index_.emplace(name, max_routes - 1);
+        return;
+    }
     policy_.routes.push_back({.name = name, .at = entry.key->at});
     patterns_.emplace_back();
     route_index_.emplace(name, index);
@@ -84,7 +87,11 @@ void PolicyReader::add_patterns(const YamlNode& node, RouteIndex route) {
         const SplitPattern split = split_pattern(pattern->scalar);
         for (const std::string& method : split.methods) {
             const std::string one = cat(method, " ", split.path);
-            if (const std::string why = policy_.table.add(one, route); !why.empty()) {
+            if (policy_.table.full()) {
+                if (!over_bound_) {
+                    too_many(pattern->at, cat("more than ", max_routes, " patterns of routes"));
+                }
+            } else if (const std::string why = policy_.table.add(one, route); !why.empty()) {
                 reader_.error(pattern->at, why);
                 continue;
             }

@@ -32,8 +32,8 @@ void PolicyReader::read_strikes(const YamlNode& node) {
     }
     if (node.items.size() > max_strikes ||
         policy_.limits.size() + 2 * node.items.size() > max_limits) {
-        reader_.error(node.at, cat("more than ", max_strikes, " strike rules, or than ", max_limits,
-                                   " limits with two for each of them"));
+        too_many(node.at, cat("more than ", max_strikes, " strike rules, or than ", max_limits,
+                              " limits with two for each of them"));
         return;
     }
     for (const YamlNode* item : node.items) {

@@ -294,8 +294,8 @@ void RouteTable::set_trailing_slash_distinct(bool distinct) {
 }
 
 std::string RouteTable::add(std::string_view pattern, RouteIndex route) {
-    if (pattern_count_ == max_routes) {
-        return cat("more than ", max_routes, " routes");
+    if (full()) {
+        return cat("more than ", max_routes, " patterns of routes");
     }
     Parsed parsed;
     if (std::string error = parse_pattern(pattern, parsed); !error.empty()) {

@@ -1,10 +1,8 @@
 #include "policy/selector.h"
 
 #include <array>
-#include <vector>
 
 #include "base/text.h"
-#include "policy/problems.h"
 #include "policy/reader.h"
 
 namespace ration {
@@ -30,14 +28,9 @@ constexpr std::array request_words{
     NamedSource{"body", Selector::Source::body},
 };
 
-// An entity kind may be any word, so a slip in one of our own words would pass unseen.
-std::optional<TextProblem> check_slip(std::string_view word) {
-    for (const NamedSource& known : single_words) {
-        if (nearest_word(word, {known.name}) == known.name) {
-            return TextProblem{0,
-                               cat("unknown word '", word, "'; did you mean '", known.name, "'?")};
-        }
-    }
+// An entity kind may be any word but these. (Slips are found by check_words, which knows the
+// directory's kinds.)
+std::optional<TextProblem> check_whole(std::string_view word) {
     for (const NamedSource& known : request_words) {
         if (word == known.name) {
             return TextProblem{0, cat("'", word, "' needs a name: ", word, ".x")};
@@ -60,7 +53,7 @@ std::optional<TextProblem> parse_word(std::string_view text, Selector& selector)
     }
     selector.source = Selector::Source::entity;
     selector.name = std::string(text);
-    return check_slip(text);
+    return check_whole(text);
 }
 
 std::optional<TextProblem> parse_attribute(std::string_view text, Selector& selector) {
@@ -85,7 +78,7 @@ std::optional<TextProblem> parse_attribute(std::string_view text, Selector& sele
     if (first == "cookie" || first == "env") {
         return TextProblem{0, cat("'", first, ".' cannot be used here")};
     }
-    return first == "credential" ? std::nullopt : check_slip(first);
+    return first == "credential" ? std::nullopt : check_whole(first);
 }
 
 }  // namespace

@@ -7,13 +7,17 @@
 #include <yaml-cpp/eventhandler.h>
 #include <yaml-cpp/yaml.h>
 
+#include <algorithm>
+#include <filesystem>
 #include <fstream>
 #include <optional>
 #include <sstream>
 #include <unordered_map>
 #include <unordered_set>
 
+#include "absl/strings/ascii.h"
 #include "base/text.h"
+#include "policy/reader.h"
 
 namespace ration {
 namespace {
@@ -68,7 +72,8 @@ std::optional<Refused> check_bytes(std::string_view text) {
 
 class YamlTreeBuilder final : public YAML::EventHandler {
 public:
-    explicit YamlTreeBuilder(YamlDocument& document) : document_(document) {}
+    YamlTreeBuilder(YamlDocument& document, std::string_view text)
+        : document_(document), text_(text) {}
 
     void OnDocumentStart(const YAML::Mark& mark) override {
         if (document_.root_ != nullptr) {
@@ -77,8 +82,18 @@ public:
     }
     void OnDocumentEnd() override {}
 
+    // yaml-cpp finds out that there is nothing where the next token stands, lines below perhaps.
     void OnNull(const YAML::Mark& mark, YAML::anchor_t anchor) override {
-        put(make(YamlNode::Kind::null, mark, "", anchor));
+        YamlNode& node = make(YamlNode::Kind::null, mark, "", anchor);
+        if (!open_.empty() && !is_written_null(node.at)) {
+            const Open& parent = open_.back();
+            if (parent.key != nullptr) {
+                node.at = parent.key_at;
+            } else if (parent.node->is_sequence()) {
+                node.at = last_dash_before(node.at);
+            }
+        }
+        put(node);
     }
 
     void OnAlias(const YAML::Mark& mark, YAML::anchor_t anchor) override {
@@ -114,6 +129,7 @@ private:
         YamlNode* node = nullptr;
         YAML::anchor_t anchor = 0;
         const YamlNode* key = nullptr;  // of a mapping: read, its value not yet
+        Position key_at;
         std::unordered_map<std::string_view, Position> keys;
     };
     struct Anchor {
@@ -146,7 +162,7 @@ private:
         if (!open_.empty() && open_.back().node->is_mapping() && open_.back().key == nullptr) {
             throw Refused{node.at, "a key must be plain text"};
         }
-        open_.push_back({&node, anchor, nullptr, {}});
+        open_.push_back({&node, anchor, nullptr, {}, {}});
     }
 
     void close() {
@@ -190,6 +206,42 @@ private:
             throw Refused{at, cat("this key is there already, on line ", first->second.line)};
         }
         parent.key = &key;
+        parent.key_at = at;
+    }
+
+    // A line of the file, from 1, without its end.
+    std::string_view line(int number) {
+        if (lines_.empty()) {
+            lines_ = split_text(text_, '\n');
+        }
+        const auto index = static_cast<std::size_t>(number - 1);
+        std::string_view found =
+            number > 0 && index < lines_.size() ? lines_[index] : std::string_view{};
+        found.remove_suffix(found.ends_with('\r') ? 1 : 0);
+        return found;
+    }
+
+    // Whether "~" or "null" stands there.
+    bool is_written_null(Position at) {
+        std::string_view rest = line(at.line);
+        rest.remove_prefix(std::min(rest.size(), static_cast<std::size_t>(at.column - 1)));
+        return rest.starts_with('~') ||
+               absl::AsciiStrToLower(std::string(rest.substr(0, 4))) == "null";
+    }
+
+    // The "-" of a list's item that has nothing: the last thing above `at`, comments aside.
+    Position last_dash_before(Position at) {
+        for (int number = at.line - 1; number > 0; --number) {
+            const std::string_view above = trim(line(number).substr(0, line(number).find('#')));
+            if (above.ends_with('-')) {
+                return {number,
+                        static_cast<int>(above.data() + above.size() - line(number).data())};
+            }
+            if (!above.empty()) {
+                break;
+            }
+        }
+        return at;
     }
 
     static std::string too_many() {
@@ -197,6 +249,8 @@ private:
     }
 
     YamlDocument& document_;
+    std::string_view text_;
+    std::vector<std::string_view> lines_;  // of the text, once one was asked for
     std::vector<Open> open_;
     std::unordered_map<YAML::anchor_t, Anchor> anchors_;
 };
@@ -234,7 +288,7 @@ std::unique_ptr<const YamlDocument> YamlDocument::parse(std::string_view file,
     try {
         std::istringstream stream{std::string(text)};
         YAML::Parser parser(stream);
-        YamlTreeBuilder builder(*document);
+        YamlTreeBuilder builder(*document, text);
         while (parser.HandleNextDocument(builder)) {
         }
     } catch (const Refused& refused) {
@@ -254,7 +308,36 @@ std::unique_ptr<const YamlDocument> YamlDocument::parse(std::string_view file,
     return document;
 }
 
+namespace {
+
+// What the process was handed open may be a pipe; elsewhere reading one would wait for a writer.
+bool is_handed_in(std::string_view path) {
+    return path == "/dev/stdin" || path.starts_with("/dev/fd/") ||
+           path.starts_with("/proc/self/fd/");
+}
+
+}  // namespace
+
+std::string why_not_a_file(const std::string& path) {
+    std::error_code unknown;
+    switch (std::filesystem::status(path, unknown).type()) {
+        case std::filesystem::file_type::regular:
+        case std::filesystem::file_type::not_found:
+        case std::filesystem::file_type::none:
+            return {};
+        case std::filesystem::file_type::directory:
+            return "is a directory, not a file";
+        default:
+            return is_handed_in(path) ? std::string()
+                                      : "is a pipe, a socket or a device, not a file";
+    }
+}
+
 bool read_file(const std::string& path, std::string& text, Problems& problems) {
+    if (std::string why = why_not_a_file(path); !why.empty()) {
+        problems.error(path, {}, std::move(why));
+        return false;
+    }
     std::ifstream file(path, std::ios::binary);
     if (!file) {
         problems.error(path, {}, "cannot be opened for reading");

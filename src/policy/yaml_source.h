@@ -62,6 +62,10 @@ private:
     const YamlNode* root_ = nullptr;
 };
 
+// Empty, or why the path of something that is there cannot be read as a file: a directory, or what
+// could keep the reader waiting. Pipes handed to the process (/dev/stdin, /dev/fd/N) are files.
+[[nodiscard]] std::string why_not_a_file(const std::string& path);
+
 // The whole file, at most `max_yaml_bytes`; a file that cannot be read is a problem without a line.
 [[nodiscard]] bool read_file(const std::string& path, std::string& text, Problems& problems);
 

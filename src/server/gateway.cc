@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "base/text.h"
 #include "net/signals.h"
 #include "server/proxy/client_connection.h"
 #include "server/proxy/listen_socket.h"
@@ -19,6 +20,18 @@
 namespace ration {
 
 namespace {
+
+// What is wrong with the listener's certificate and key goes into `reason`.
+std::optional<net::TlsContext> read_certificate(const ListenerOptions& listener,
+                                                std::string& reason) {
+    auto made = net::TlsContext::server(listener.tls->certificate_file, listener.tls->key_file);
+    if (!made.ok()) {
+        reason = absl::StrCat("listener ", listener.address, ":", listener.port, ": ",
+                              made.status().message());
+        return std::nullopt;
+    }
+    return *std::move(made);
+}
 
 class GatewayImpl final : public Gateway {
 public:
@@ -40,6 +53,8 @@ public:
         return index < ports_.size() ? ports_[index] : 0;
     }
     bool drain(Nanos patience) override;
+    std::optional<ListenerFault> read_certificates() override;
+    void use_certificates() override;
     [[nodiscard]] GatewayStats stats() const override;
 
 private:
@@ -48,12 +63,15 @@ private:
     absl::Status start_threads();
     void stop();
     [[nodiscard]] bool all_drained() const;
+    [[nodiscard]] absl::Status at(Position place, absl::StatusCode code,
+                                  std::string_view reason) const;
 
     GatewayCore core_;
     std::vector<std::unique_ptr<Worker>> workers_;
     std::vector<std::thread> threads_;
     std::vector<std::uint16_t> ports_;
     std::vector<std::string> unix_paths_;
+    std::vector<std::optional<net::TlsContext>> read_tls_;  // by listener; not in use yet
     std::mutex mutex_;
     std::condition_variable drained_;
 };
@@ -64,8 +82,8 @@ absl::Status GatewayImpl::open() {
     }
     auto addresses = net::Addresses::open(core_.options.upstream.host, core_.options.upstream.port);
     if (!addresses.ok()) {
-        return absl::Status(addresses.status().code(),
-                            absl::StrCat("upstream: ", addresses.status().message()));
+        return at(core_.options.upstream.at, addresses.status().code(),
+                  cat("upstream: ", std::string(addresses.status().message())));
     }
     core_.addresses = *std::move(addresses);
     if (core_.options.redis != nullptr) {
@@ -90,6 +108,13 @@ absl::Status GatewayImpl::open() {
     return start_threads();
 }
 
+// The fault with the place in the file that it is about.
+absl::Status GatewayImpl::at(Position place, absl::StatusCode code, std::string_view reason) const {
+    return absl::Status(code, core_.options.file.empty()
+                                  ? std::string(reason)
+                                  : Problem{core_.options.file, place, std::string(reason)}.text());
+}
+
 absl::Status GatewayImpl::start_threads() {
     try {
         for (const auto& worker : workers_) {
@@ -106,24 +131,23 @@ absl::Status GatewayImpl::start_threads() {
 
 absl::Status GatewayImpl::open_tls() {
     for (const ListenerOptions& listener : core_.options.listeners) {
-        std::optional<net::TlsContext>& context = core_.listener_tls.emplace_back();
+        core_.listener_tls.emplace_back(nullptr);
         if (!listener.tls) {
             continue;
         }
-        auto made = net::TlsContext::server(listener.tls->certificate_file, listener.tls->key_file);
-        if (!made.ok()) {
-            return absl::Status(made.status().code(),
-                                absl::StrCat("listener ", listener.address, ":", listener.port,
-                                             ": ", made.status().message()));
+        std::string reason;
+        auto made = read_certificate(listener, reason);
+        if (!made) {
+            return at(listener.at, absl::StatusCode::kInvalidArgument, reason);
         }
-        context = *std::move(made);
+        core_.listener_tls.back() = std::make_unique<ListenerTls>(*std::move(made));
     }
     const UpstreamOptions& upstream = core_.options.upstream;
     if (upstream.tls) {
         auto made = net::TlsContext::client(upstream.ca_file, upstream.verify);
         if (!made.ok()) {
-            return absl::Status(made.status().code(),
-                                absl::StrCat("upstream: ", made.status().message()));
+            return at(upstream.at, made.status().code(),
+                      cat("upstream: ", std::string(made.status().message())));
         }
         core_.upstream_tls = *std::move(made);
     }
@@ -143,7 +167,8 @@ absl::Status GatewayImpl::open_listener(std::size_t index) {
         } else {
             absl::StatusOr<net::Listener> listener = net::listen_on(options.address, port);
             if (!listener.ok()) {
-                return listener.status();
+                return at(options.at, listener.status().code(),
+                          std::string(listener.status().message()));
             }
             fd = std::move(listener->fd);
             port = listener->port;
@@ -158,6 +183,32 @@ absl::Status GatewayImpl::open_listener(std::size_t index) {
     }
     ports_.push_back(port);
     return absl::OkStatus();
+}
+
+std::optional<ListenerFault> GatewayImpl::read_certificates() {
+    read_tls_.clear();
+    std::vector<std::optional<net::TlsContext>> read(core_.listener_tls.size());
+    for (std::size_t i = 0; i < read.size(); ++i) {
+        if (core_.listener_tls[i] == nullptr) {
+            continue;
+        }
+        ListenerFault fault{.listener = i, .reason = {}};
+        read[i] = read_certificate(core_.options.listeners[i], fault.reason);
+        if (!read[i]) {
+            return fault;
+        }
+    }
+    read_tls_ = std::move(read);
+    return std::nullopt;
+}
+
+void GatewayImpl::use_certificates() {
+    for (std::size_t i = 0; i < read_tls_.size(); ++i) {
+        if (read_tls_[i]) {
+            core_.listener_tls[i]->renew(*std::move(read_tls_[i]));
+        }
+    }
+    read_tls_.clear();
 }
 
 bool GatewayImpl::all_drained() const {

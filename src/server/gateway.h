@@ -19,6 +19,7 @@
 
 #include "absl/status/statusor.h"
 #include "engine/engine.h"
+#include "policy/problems.h"
 #include "ration/ledger.h"
 #include "ration/time.h"
 #include "server/request_record.h"
@@ -37,6 +38,7 @@ struct ListenerOptions {
     std::string address = "127.0.0.1";  // or "unix:/path"
     std::uint16_t port = 0;             // 0: chosen by the system
     std::optional<TlsServerOptions> tls = {};
+    Position at = {};  // in the file of the options
 };
 
 struct UpstreamOptions {
@@ -52,9 +54,11 @@ struct UpstreamOptions {
     Nanos connect_timeout = std::chrono::seconds(5);
     Nanos answer_timeout = std::chrono::seconds(60);  // until the head; then between two reads
     Nanos idle_timeout = std::chrono::seconds(50);
+    Position at;
 };
 
 struct GatewayOptions {
+    std::string file;  // where they are written, for messages; empty: nowhere
     std::vector<ListenerOptions> listeners;
     UpstreamOptions upstream;
     unsigned threads = 0;  // 0: one per core
@@ -87,6 +91,11 @@ struct GatewayStats {
     std::uint64_t refused_connections = 0;   // over max_connections
 };
 
+struct ListenerFault {
+    std::size_t listener = 0;  // its index
+    std::string reason;
+};
+
 class Gateway {
 public:
     [[nodiscard]] static absl::StatusOr<std::unique_ptr<Gateway>> start(
@@ -100,6 +109,12 @@ public:
     // Stops accepting, answers what runs (with `Connection: close`), closes idle connections, and
     // returns when all are closed or `patience` is over; true when nothing had to be cut.
     virtual bool drain(Nanos patience) = 0;
+
+    // Reads the files of every listener's certificate and key as they are now; nothing changes.
+    // The first fault, if there is one. One caller at a time, also with the next.
+    [[nodiscard]] virtual std::optional<ListenerFault> read_certificates() = 0;
+    // New connections get what was read, if it was without fault; open ones keep theirs.
+    virtual void use_certificates() = 0;
 
     [[nodiscard]] virtual GatewayStats stats() const = 0;
 };

@@ -74,6 +74,7 @@ public:
 private:
     [[nodiscard]] absl::Status open_counters();
     [[nodiscard]] absl::Status open_redis();
+    [[nodiscard]] absl::Status at(Position place, const absl::Status& status) const;
     [[nodiscard]] absl::Status check_ports() const;
     [[nodiscard]] absl::Status open_ledger();
     [[nodiscard]] absl::Status open_rules();
@@ -155,6 +156,14 @@ absl::Status ServerImpl::open() {
     return absl::OkStatus();
 }
 
+// What is wrong with a setting, at its place in serve.yaml.
+absl::Status ServerImpl::at(Position place, const absl::Status& status) const {
+    return status.ok() || config_.file.empty()
+               ? status
+               : absl::Status(status.code(),
+                              Problem{config_.file, place, std::string(status.message())}.text());
+}
+
 absl::Status ServerImpl::open_counters() {
     counters_ = parts_.counters;
     if (counters_ == nullptr) {
@@ -172,8 +181,9 @@ absl::Status ServerImpl::open_counters() {
 absl::Status ServerImpl::open_redis() {
     auto store = RedisStore::open(*config_.redis);
     if (!store.ok()) {
-        return absl::Status(store.status().code(),
-                            cat("counters: redis: ", std::string(store.status().message())));
+        return at(config_.places.redis,
+                  absl::Status(store.status().code(),
+                               cat("counters: redis: ", std::string(store.status().message()))));
     }
     redis_ = *std::move(store);
     auto opened = RedisCounters::open(redis_);
@@ -191,7 +201,8 @@ absl::Status ServerImpl::open_ledger() {
         auto opened =
             open_sqlite_ledger({.path = config_.ledger, .sync_point = sync_point_hook.load()});
         if (!opened.ok()) {
-            return opened.status();
+            return config_.ledger_given ? opened.status()
+                                        : at(config_.places.ledger, opened.status());
         }
         own_ledger_ = *std::move(opened);
         ledger_ = own_ledger_.get();
@@ -222,7 +233,7 @@ absl::Status ServerImpl::open_rules() {
         local_, config_.replicas);
     auto access_log = AccessLog::open(config_.access_log, parts_.log, {});
     if (!access_log.ok()) {
-        return access_log.status();
+        return at(config_.places.access_log, access_log.status());
     }
     access_log_ = *std::move(access_log);
     observers_ = std::make_unique<Observers>(metrics_, *access_log_);
@@ -286,13 +297,13 @@ void ServerImpl::add_admin_sections() {
 absl::Status ServerImpl::check_ports() const {
     for (const ListenerOptions& listener : config_.gateway.listeners) {
         if (auto status = check_port_free(listener.address, listener.port); !status.ok()) {
-            return status;
+            return at(listener.at, status);
         }
     }
     if (config_.admin.enabled) {
         if (auto status = check_port_free(config_.admin.address, config_.admin.port);
             !status.ok()) {
-            return status;
+            return at(config_.places.admin, status);
         }
     }
     return absl::OkStatus();
@@ -307,6 +318,7 @@ absl::Status ServerImpl::open_listeners() {
         return gateway.status();
     }
     gateway_ = *std::move(gateway);
+    reloader_->serve(*gateway_);
     if (!config_.admin.enabled) {
         return absl::OkStatus();
     }
@@ -321,7 +333,7 @@ absl::Status ServerImpl::open_listeners() {
         {.address = config_.admin.address, .port = config_.admin.port}, parts_.clock,
         [this](const AdminRequest& request) { return api_.handle(request); });
     if (!admin.ok()) {
-        return admin.status();
+        return at(config_.places.admin, admin.status());
     }
     admin_ = *std::move(admin);
     return absl::OkStatus();

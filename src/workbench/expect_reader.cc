@@ -1,5 +1,6 @@
 #include "workbench/expect_reader.h"
 
+#include <algorithm>
 #include <array>
 #include <utility>
 
@@ -16,7 +17,8 @@ using What = ExpectedValue::What;
 
 class ExpectReader {
 public:
-    ExpectReader(Reader& reader, std::uint64_t times) : reader_(reader), times_(times) {}
+    ExpectReader(Reader& reader, const Policy* policy, std::uint64_t times)
+        : reader_(reader), policy_(policy), times_(times) {}
 
     Expectation read(const YamlNode& node);
 
@@ -27,8 +29,10 @@ private:
     void sent(const YamlNode& node);
     void body(const YamlNode& node);
     [[nodiscard]] std::string one(What what, const YamlNode& node);
+    void check_rule(What what, Position at, std::string_view name);
 
     Reader& reader_;
+    const Policy* policy_;
     std::uint64_t times_;
     Expectation expected_;
 };
@@ -56,11 +60,37 @@ std::string ExpectReader::one(What what, const YamlNode& node) {
         std::find(outcomes.begin(), outcomes.end(), text) == outcomes.end()) {
         reader_.unknown(node.at, "outcome", text, outcomes);
     }
+    if (what == What::rule) {
+        check_rule(what, node.at, text);
+    }
     const bool number = what == What::status || what == What::remaining || what == What::used;
     if (number && !parse_whole(text)) {
         reader_.error(node.at, cat("'", text, "' is not a whole number"));
     }
     return text;
+}
+
+// A rule that nobody has would never be met, or always `none`.
+void ExpectReader::check_rule(What what, Position at, std::string_view name) {
+    if (policy_ == nullptr) {
+        return;
+    }
+    std::vector<std::string_view> known;
+    const auto add = [&](const auto& rules) {
+        for (const auto& rule : rules) {
+            known.push_back(rule.name);
+        }
+    };
+    add(policy_->limits);
+    if (what == What::rule) {
+        add(policy_->strikes);
+        add(policy_->ceilings);
+        add(policy_->quotas);
+        add(policy_->idempotency);
+    }
+    if (std::find(known.begin(), known.end(), name) == known.end()) {
+        reader_.unknown(at, what == What::rule ? "rule" : "limit", name, known);
+    }
 }
 
 void ExpectReader::values(What what, std::string name, const YamlNode& node) {
@@ -81,6 +111,9 @@ void ExpectReader::named(What what, const YamlNode& node, std::string_view words
         return;
     }
     for (const YamlNode::Entry& entry : node.entries) {
+        if (what == What::remaining || what == What::used) {
+            check_rule(what, entry.key->at, entry.key->scalar);
+        }
         values(what, entry.key->scalar, *entry.value);
     }
 }
@@ -172,8 +205,9 @@ Expectation ExpectReader::read(const YamlNode& node) {
 
 }  // namespace
 
-Expectation read_expectation(Reader& reader, const YamlNode& node, std::uint64_t times) {
-    return ExpectReader(reader, times).read(node);
+Expectation read_expectation(Reader& reader, const YamlNode& node, const Policy* policy,
+                             std::uint64_t times) {
+    return ExpectReader(reader, policy, times).read(node);
 }
 
 }  // namespace ration

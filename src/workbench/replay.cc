@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "base/text.h"
+#include "policy/check_words.h"
 #include "server/http/fields.h"
 #include "workbench/answer_line.h"
 #include "workbench/instant.h"
@@ -137,6 +138,10 @@ bool Replay::take_event(const ReplayEvent& event, Mono at) {
 void Replay::reload(const std::string& file, Mono at) {
     Problems problems;
     auto policy = Policy::load(file, process_environment, problems);
+    if (policy != nullptr) {
+        const Directory& directory = *options_.rules.directory;
+        check_words(*policy, directory.file().empty() ? nullptr : &directory, problems);
+    }
     for (const Problem& problem : problems.errors()) {
         errors_ << problem.text() << '\n';
     }

@@ -4,6 +4,7 @@
 #include <filesystem>
 
 #include "base/text.h"
+#include "policy/check_words.h"
 
 namespace ration {
 
@@ -68,6 +69,13 @@ std::shared_ptr<const Policy> RulesReader::policy(const YamlNode& node) {
         found->second = Policy::load(file, process_environment, problems_);
     }
     return found->second;
+}
+
+void RulesReader::check_pair(const Rules& rules) {
+    const auto [policy, directory] = std::pair(rules.policy.get(), rules.directory.get());
+    if (policy != nullptr && directory != nullptr && checked_.emplace(policy, directory).second) {
+        check_words(*policy, directory->file().empty() ? nullptr : directory, problems_);
+    }
 }
 
 std::shared_ptr<const Directory> RulesReader::directory(const YamlNode& node) {

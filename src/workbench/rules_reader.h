@@ -7,8 +7,10 @@
 
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "policy/yaml_source.h"
 #include "workbench/rules_loader.h"
@@ -25,6 +27,10 @@ public:
     [[nodiscard]] std::shared_ptr<const Policy> policy(const YamlNode& node);
     [[nodiscard]] std::shared_ptr<const Directory> directory(const YamlNode& node);
 
+    // The two belong together from here on: words of the policy that neither gives a meaning are
+    // problems, once for each pair.
+    void check_pair(const Rules& rules);
+
 private:
     // Where `name` is, seen from the test file.
     [[nodiscard]] std::string beside(const std::string& name) const;
@@ -37,6 +43,7 @@ private:
     Problems& problems_;
     std::map<std::string, std::shared_ptr<const Policy>> policies_;        // by path
     std::map<std::string, std::shared_ptr<const Directory>> directories_;  // by path
+    std::set<std::pair<const Policy*, const Directory*>> checked_;
 };
 
 }  // namespace ration

@@ -121,7 +121,7 @@ void read_request(const StepContext& context, const YamlNode& node, TestStep& st
         step.request.upstream = read_upstream(reader, *upstream);
     }
     if (const YamlNode* expect = node.find("expect")) {
-        step.expect = read_expectation(reader, *expect, step.times);
+        step.expect = read_expectation(reader, *expect, context.rules.policy.get(), step.times);
     }
     for (const std::uint64_t n : {std::uint64_t{1}, step.times}) {
         if (const auto filled = fill_in(step.request, n); !filled.ok()) {
@@ -143,6 +143,7 @@ void read_reload(const StepContext& context, const YamlNode& node, TestStep& ste
             step.rules.directory = std::move(loaded);
         }
     }
+    context.rules_reader.check_pair(step.rules);
 }
 
 void read_counters(const StepContext& context, const YamlNode& node, TestStep& step) {

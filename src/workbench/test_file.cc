@@ -95,6 +95,7 @@ void TestFileReader::read_case(const YamlNode& node, CaseDefaults defaults) {
     if (node.find("policy") == nullptr && !file_has_policy_) {
         reader_.error(node.at, "neither the case nor the file has a policy");
     }
+    rules_reader_.check_pair(out.rules);
     if (const YamlNode* steps = node.find("steps")) {
         read_steps(*steps, defaults, out);
     }

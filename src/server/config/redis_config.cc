@@ -34,7 +34,9 @@ void read_address(ConfigReader& reader, const YamlNode& node, std::string_view t
 
 void readable(ConfigReader& reader, std::string_view key, std::string& value) {
     if (const YamlNode* node = reader.path(key, value)) {
-        if (::access(value.c_str(), R_OK) != 0) {
+        if (const std::string why = why_not_a_file(value); !why.empty()) {
+            reader.error(*node, cat(key, " '", value, "' ", why));
+        } else if (::access(value.c_str(), R_OK) != 0) {
             reader.error(*node, cat(key, " '", value, "' cannot be read"));
         }
     }

@@ -38,7 +38,9 @@ bool is_visible_ascii(std::string_view text) {
 // A path that has to name a readable file.
 void readable(ConfigReader& reader, std::string_view key, std::string& value) {
     if (const YamlNode* node = reader.path(key, value)) {
-        if (::access(value.c_str(), R_OK) != 0) {
+        if (const std::string why = why_not_a_file(value); !why.empty()) {
+            reader.error(*node, cat(key, " '", value, "' ", why));
+        } else if (::access(value.c_str(), R_OK) != 0) {
             reader.error(*node, cat(key, " '", value, "' cannot be read"));
         }
     }
@@ -66,6 +68,7 @@ void listener_address(ConfigReader& reader, const YamlNode& node, std::string_vi
 }
 
 void read_listener(ConfigReader& outer, const YamlNode& node, ListenerOptions& listener) {
+    listener.at = node.at;
     if (node.is_scalar()) {
         listener_address(outer, node, node.scalar, listener);
         return;
@@ -154,6 +157,7 @@ void read_upstream(ConfigReader& top, ServeConfig& config) {
         top.error(top.node(), "an 'upstream' is needed (http://HOST:PORT)");
         return;
     }
+    upstream.at = node->at;
     if (node->is_scalar()) {
         upstream_url(top, *node, node->scalar, upstream);
         return;
@@ -232,6 +236,7 @@ void read_admin(ConfigReader& top, Policy::Environment environment, ServeConfig&
     if (node == nullptr) {
         return;
     }
+    config.places.admin = node->at;
     if (node->is_scalar()) {
         admin_address(top, *node, node->scalar, admin);
     } else {
@@ -261,6 +266,7 @@ void read_counters(ConfigReader& top, Policy::Environment environment, ServeConf
     ConfigReader counters(top.file(), *node, "counters");
     counters.size("memory", config.counters_bytes, {64 * kib, 1024 * gib});
     if (const YamlNode* redis = counters.find("redis")) {
+        config.places.redis = redis->at;
         read_redis(counters, *redis, environment, config.redis.emplace());
     }
     counters.number("replicas", config.replicas, {1, max_replicas});
@@ -295,9 +301,11 @@ void read_bounds(ConfigReader& top, ServeConfig& config) {
 
 void read_access_log(ConfigReader& top, ServeConfig& config) {
     std::string text;
-    if (top.text("access_log", text) == nullptr) {
+    const YamlNode* node = top.text("access_log", text);
+    if (node == nullptr) {
         return;
     }
+    config.places.access_log = node->at;
     if (text == "stdout") {
         config.access_log = {.kind = LogTarget::Kind::standard_output, .path = {}};
     } else if (text == "off") {
@@ -308,7 +316,9 @@ void read_access_log(ConfigReader& top, ServeConfig& config) {
 }
 
 void read_file_names(ConfigReader& top, ServeConfig& config) {
-    if (top.path("policy", config.policy) == nullptr && top.node().find("policy") == nullptr) {
+    if (const YamlNode* policy = top.path("policy", config.policy)) {
+        config.places.policy = policy->at;
+    } else if (top.node().find("policy") == nullptr) {
         top.error(top.node(), "a 'policy' is needed (the policy file's path)");
     }
     top.path("directory", config.directory);
@@ -334,13 +344,13 @@ std::optional<ServeConfig> ServeConfig::load(const std::string& path,
 
 std::optional<ServeConfig> ServeConfig::parse(const std::string& path, std::string_view text,
                                               Policy::Environment environment, Problems& problems) {
-    const std::size_t errors_before = problems.errors().size();
+    const Problems::Mark before = problems.mark();
     const auto document = YamlDocument::parse(path, text, problems);
     if (document == nullptr) {
         return std::nullopt;
     }
     ServeConfig config;
-    config.file = path;
+    config.file = config.gateway.file = path;
     ConfigFile file{.folder = std::filesystem::path(path).parent_path().string(),
                     .reader = Reader(config.file, problems)};
     ConfigReader top(file, document->root(), "serve.yaml");
@@ -353,12 +363,15 @@ std::optional<ServeConfig> ServeConfig::parse(const std::string& path, std::stri
     read_admin(top, environment, config);
     read_counters(top, environment, config);
     read_bounds(top, config);
-    top.path("ledger", config.ledger);
+    if (const YamlNode* ledger = top.path("ledger", config.ledger)) {
+        config.places.ledger = ledger->at;
+    }
     read_access_log(top, config);
     top.number("threads", config.gateway.threads, {0, 256});
     top.duration("drain", config.drain, {milliseconds(0), hours(1)});
     top.finish();
-    if (problems.errors().size() > errors_before) {
+    problems.sort_from(before);
+    if (problems.errors().size() > before.errors) {
         return std::nullopt;
     }
     return config;

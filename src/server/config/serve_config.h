@@ -35,6 +35,11 @@ struct AdminConfig {
     friend bool operator==(const AdminConfig&, const AdminConfig&) = default;
 };
 
+// Where settings stand in the file, for what shows only when they are used; line 0: not written.
+struct SettingPlaces {
+    Position policy, admin, redis, ledger, access_log;
+};
+
 struct ServeConfig {
     std::string file;
     std::string policy;
@@ -49,6 +54,7 @@ struct ServeConfig {
     unsigned replicas = 1;  // processes that share what `store_down: local` gives out alone
     LogTarget access_log{.kind = LogTarget::Kind::standard_output, .path = {}};
     Nanos drain = std::chrono::seconds(30);
+    SettingPlaces places;
 
     static std::optional<ServeConfig> load(const std::string& path, Policy::Environment environment,
                                            Problems& problems);

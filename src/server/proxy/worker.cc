@@ -62,16 +62,16 @@ absl::Status Worker::add_listener(net::Fd fd, std::size_t listener) {
 
 void Worker::accepted(net::Fd fd, const net::Endpoint& peer, std::size_t listener) {
     set_relaxed(accepted_, accepted_.load(std::memory_order_relaxed) + 1);
-    const std::optional<net::TlsContext>& tls = core_.listener_tls[listener];
+    const ListenerTls* tls = core_.listener_tls[listener].get();
     if (connections_.size() >= options().max_connections) {
-        refuse_connection(std::move(fd), tls.has_value());
+        refuse_connection(std::move(fd), tls != nullptr);
         return;
     }
     if (peer.family() != AF_UNIX) {
         net::set_no_delay(fd.get());
     }
-    net::SslPtr session = tls ? tls->accept_session() : nullptr;
-    if (tls && session == nullptr) {
+    net::SslPtr session = tls != nullptr ? tls->accept_session() : nullptr;
+    if (tls != nullptr && session == nullptr) {
         return;  // out of memory: better no connection than a plain one
     }
     net::Stream stream(std::move(fd), std::move(session));

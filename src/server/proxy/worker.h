@@ -10,8 +10,10 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "net/address.h"
@@ -30,13 +32,32 @@ class ClientConnection;
 class ListenSocket;
 class Transfer;
 
+// A listener's certificate, which a reload may renew. Sessions keep the one they began with.
+class ListenerTls {
+public:
+    explicit ListenerTls(net::TlsContext context) : context_(std::move(context)) {}
+
+    [[nodiscard]] net::SslPtr accept_session() const {
+        const std::lock_guard lock(mutex_);
+        return context_.accept_session();
+    }
+    void renew(net::TlsContext context) {
+        const std::lock_guard lock(mutex_);
+        std::swap(context_, context);
+    }
+
+private:
+    mutable std::mutex mutex_;
+    net::TlsContext context_;
+};
+
 // What every worker needs.
 struct GatewayCore {
     GatewayOptions options;
     Engine& engine;
     const Clock& clock;
     RequestObserver& observer;
-    std::vector<std::optional<net::TlsContext>> listener_tls;  // by listener
+    std::vector<std::unique_ptr<ListenerTls>> listener_tls;  // by listener; null: plain
     std::optional<net::TlsContext> upstream_tls;
     std::unique_ptr<net::Addresses> addresses;
     std::unique_ptr<StepRunner> steps;  // with counters elsewhere

@@ -51,6 +51,12 @@ std::vector<std::string> Reloader::watched() const {
             paths.push_back(*path);
         }
     }
+    for (const ListenerOptions& listener : started_with_.gateway.listeners) {
+        if (listener.tls) {
+            paths.push_back(listener.tls->certificate_file);
+            paths.push_back(listener.tls->key_file);
+        }
+    }
     return paths;
 }
 
@@ -60,6 +66,11 @@ std::string Reloader::fingerprint() const {
         all += cat(digest_of(path), " ");
     }
     return all;
+}
+
+void Reloader::serve(Gateway& gateway) {
+    const std::lock_guard one_at_a_time(reloading_);
+    gateway_ = &gateway;
 }
 
 ReloadResult Reloader::reload(ReloadCause cause) {
@@ -105,9 +116,22 @@ ReloadResult Reloader::attempt() {
     if (!rules.has_value()) {
         return result;
     }
-    if (const auto status = parts_.access_log.retarget(config->access_log); !status.ok()) {
-        result.problems.error(config->file, {}, std::string(status.message()));
+    if (const auto fault =
+            gateway_ != nullptr ? gateway_->read_certificates() : std::optional<ListenerFault>()) {
+        const auto& listeners = config->gateway.listeners;
+        result.problems.error(
+            config->file,
+            fault->listener < listeners.size() ? listeners[fault->listener].at : Position{},
+            fault->reason);
         return result;
+    }
+    if (const auto status = parts_.access_log.retarget(config->access_log); !status.ok()) {
+        result.problems.error(config->file, config->places.access_log,
+                              std::string(status.message()));
+        return result;
+    }
+    if (gateway_ != nullptr) {
+        gateway_->use_certificates();
     }
     result.ok = true;
     result.restart_needed = restart_needed(started_with_, *config);

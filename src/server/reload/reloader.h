@@ -1,11 +1,11 @@
 // Puts changed files into force while requests go on: on a signal, on a file's change, on request.
 //
 // Everything is read and checked first; one problem anywhere and nothing changes. Then policy and
-// directory are swapped as one (use so far stays used), the access log is opened again, and what of
-// serve.yaml can change in a running process does; the rest is named as needing a restart. Thread
-// rule: any thread may call anything; reloads run one after another. Ownership: what `ReloadParts`
-// refers to must outlive the reloader. Errors: in the result and in the log, as
-// `file:line:column: reason`.
+// directory are swapped as one (use so far stays used), the access log is opened again, listeners'
+// certificates are read again, and what of serve.yaml can change in a running process does; the
+// rest is named as needing a restart. Thread rule: any thread may call anything; reloads run one
+// after another. Ownership: what `ReloadParts` refers to must outlive the reloader. Errors: in the
+// result and in the log, as `file:line:column: reason`.
 //
 //   ration::ReloadResult result = reloader.reload(ration::ReloadCause::signal);
 #pragma once
@@ -58,6 +58,9 @@ public:
     // `rules` are in force in the engine already.
     Reloader(const ReloadParts& parts, const ServeConfig& config, const LoadedRules& rules);
 
+    // From here on a reload renews this gateway's certificates too; it must outlive the reloads.
+    void serve(Gateway& gateway);
+
     ReloadResult reload(ReloadCause cause);
     // Looks at the files once; reloads when they have changed and come to rest. Called every second
     // or so by one thread.
@@ -73,7 +76,8 @@ private:
 
     const ReloadParts parts_;
     const ServeConfig started_with_;
-    std::mutex reloading_;   // held through a whole reload; guards the next two
+    std::mutex reloading_;  // held through a whole reload; guards the next three
+    Gateway* gateway_ = nullptr;
     ServeConfig read_last_;  // as last read without a problem of its own: its files are watched
     std::string last_attempt_;
     mutable std::mutex mutex_;  // guards in_force_ and watch_

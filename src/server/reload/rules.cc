@@ -2,10 +2,14 @@
 
 #include <sodium.h>
 
+#include <algorithm>
 #include <array>
+#include <utility>
 
 #include "absl/strings/escaping.h"
 #include "base/text.h"
+#include "policy/check_directory.h"
+#include "policy/check_words.h"
 #include "policy/yaml_source.h"
 #include "server/config/redis_config.h"
 
@@ -19,6 +23,24 @@ std::string text_digest(std::string_view text) {
                               reinterpret_cast<const char*>(digest.data()), digest.size())));
 }
 
+namespace {
+
+Position first_durable_rule(const Policy& policy) {
+    Position first;
+    const auto look = [&](const DurableScope& rule) {
+        if (first.line == 0 ||
+            std::pair(rule.at.line, rule.at.column) < std::pair(first.line, first.column)) {
+            first = rule.at;
+        }
+    };
+    std::for_each(policy.ceilings.begin(), policy.ceilings.end(), look);
+    std::for_each(policy.quotas.begin(), policy.quotas.end(), look);
+    std::for_each(policy.idempotency.begin(), policy.idempotency.end(), look);
+    return first;
+}
+
+}  // namespace
+
 std::optional<LoadedRules> load_rule_files(const RuleFiles& files, Policy::Environment environment,
                                            Problems& problems) {
     LoadedRules rules;
@@ -29,7 +51,7 @@ std::optional<LoadedRules> load_rule_files(const RuleFiles& files, Policy::Envir
     }
     if (rules.policy != nullptr && rules.policy->needs_ledger() && !files.ledger) {
         problems.error(
-            files.policy, {},
+            files.policy, first_durable_rule(*rules.policy),
             "ceilings, quotas and idempotency need a ledger: name its file in serve.yaml "
             "(ledger: data/ledger.db)");
     }
@@ -41,6 +63,13 @@ std::optional<LoadedRules> load_rule_files(const RuleFiles& files, Policy::Envir
     } else if (read_file(files.directory, text, problems)) {
         rules.directory_digest = text_digest(text);
         rules.directory = Directory::parse(files.directory, text, problems);
+    }
+    if (rules.policy != nullptr && rules.directory != nullptr) {
+        const bool named = !files.directory.empty();
+        check_words(*rules.policy, named ? rules.directory.get() : nullptr, problems);
+        if (named) {
+            check_directory(*rules.policy, *rules.directory, problems);
+        }
     }
     if (!problems.ok() || rules.policy == nullptr || rules.directory == nullptr) {
         return std::nullopt;
