@@ -90,6 +90,10 @@ bool Engine::prepare(Pending& pending) {
         pending.result = wrong_request("no such method");
         return false;
     }
+    if (request.method == "HEAD" && BodyAccess::kind(request.body) != BodyKind::none) {
+        pending.result = wrong_request("a HEAD request has no body");
+        return false;
+    }
     Call& call = pending.call;
     call.policy = &options_.policy;
     if (request.max_retries || request.max_server_wait || request.total_deadline ||

@@ -1,6 +1,12 @@
 // The type and the wait in an error's JSON body.
+//
+// The JSON library refuses a whole document for one byte that is not UTF-8, for half of a surrogate
+// pair or for a number that no double holds. A refusal must not lose its type for a message in
+// Latin-1, so such places are mended before it reads; what is not JSON for other reasons stays so.
 #include <cmath>
+#include <cstdlib>
 
+#include "base/utf8.h"
 #include "client/hints.h"
 #include "nlohmann/json.hpp"
 #include "ration/client.h"
@@ -9,6 +15,84 @@ namespace ration::client {
 namespace {
 
 using Json = nlohmann::json;
+
+constexpr std::string_view number_characters = "+-.0123456789Ee";
+
+// The code unit that an escape \uXXXX at the front of `text` names; -1: there is none.
+int escaped_unit(std::string_view text) {
+    if (text.size() < 6 || text[0] != '\\' || text[1] != 'u') {
+        return -1;
+    }
+    const std::string digits(text.substr(2, 4));
+    char* end = nullptr;
+    const long unit = std::strtol(digits.c_str(), &end, 16);
+    return end == digits.c_str() + 4 && digits[0] != '-' && digits[0] != '+' && digits[0] != ' '
+               ? static_cast<int>(unit)
+               : -1;
+}
+
+// The escape at the front of `text`, half of a surrogate pair replaced; `taken` is its length.
+std::string whole_escape(std::string_view text, std::size_t& taken) {
+    const int unit = escaped_unit(text);
+    const bool high = unit >= 0xd800 && unit <= 0xdbff;
+    const bool low = unit >= 0xdc00 && unit <= 0xdfff;
+    if (high) {
+        const int next = escaped_unit(text.substr(6));
+        if (next >= 0xdc00 && next <= 0xdfff) {
+            taken = 12;
+            return std::string(text.substr(0, 12));
+        }
+    }
+    taken = high || low ? 6 : std::min<std::size_t>(2, text.size());
+    return high || low ? "\\ufffd" : std::string(text.substr(0, taken));
+}
+
+// A number that only overflows becomes the largest there is.
+std::string finite(std::string_view number) {
+    const std::string text(number);
+    if (text.front() == '+' || text.front() == '.') {
+        return text;  // no number of JSON
+    }
+    char* end = nullptr;
+    const double value = std::strtod(text.c_str(), &end);
+    if (end != text.c_str() + text.size() || std::isfinite(value)) {
+        return text;
+    }
+    return value > 0 ? "1e308" : "-1e308";
+}
+
+// `body` as the JSON library takes it.
+std::string mended(std::string_view body) {
+    std::string text;
+    text.reserve(body.size());
+    bool quoted = false;
+    while (!body.empty()) {
+        std::size_t taken = utf8_length(body);
+        if (taken == 0) {
+            text += '?';
+            taken = 1;
+        } else if (quoted && body.front() == '\\') {
+            text += whole_escape(body, taken);
+        } else if (!quoted && number_characters.find(body.front()) != std::string_view::npos) {
+            taken = std::min(body.find_first_not_of(number_characters), body.size());
+            text += finite(body.substr(0, taken));
+        } else {
+            quoted = quoted != (body.front() == '"');
+            text += body.substr(0, taken);
+        }
+        body.remove_prefix(taken);
+    }
+    return text;
+}
+
+// What follows a zero byte would not be looked at; JSON has none.
+Json read_json(std::string_view body) {
+    if (body.find('\0') != std::string_view::npos) {
+        return Json(Json::value_t::discarded);
+    }
+    Json json = Json::parse(body, nullptr, false);
+    return json.is_discarded() ? Json::parse(mended(body), nullptr, false) : json;
+}
 
 const Json* member(const Json& object, const char* name) {
     if (!object.is_object()) {
@@ -61,7 +145,7 @@ ErrorBody read_error_body(std::string_view body) {
     if (body.empty() || body.size() > max_error_type_body_bytes) {
         return read;
     }
-    const Json json = Json::parse(body, nullptr, false);
+    const Json json = read_json(body);
     if (!json.is_object()) {
         return read;
     }

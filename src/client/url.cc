@@ -59,6 +59,9 @@ std::optional<Url> parse_url(std::string_view text) {
 }
 
 std::optional<Url> resolve_url(std::string_view base, std::string_view relative) {
+    if (relative.starts_with('#')) {
+        return parse_url(base);  // a place in the same document, which libcurl takes for another
+    }
     const Handle handle(curl_url(), &curl_url_cleanup);
     const std::string first(base);
     const std::string second(relative);

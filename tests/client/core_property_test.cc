@@ -7,6 +7,7 @@
 #include "base/text.h"
 #include "client/hints.h"
 #include "client/pacer.h"
+#include "client/url.h"
 #include "virtual_client.h"
 #include "wire/decimal.h"
 #include "wire/http_date.h"
@@ -33,6 +34,24 @@ RC_GTEST_PROP(Hints, WrittenDatesAreRead, ()) {
     const Wall at{std::chrono::seconds(seconds)};
     const bool same = parse_http_date(http_date(at, text), start_of_cases().wall) == at;
     RC_ASSERT(same);
+}
+
+TEST(Url, APlaceInTheSameDocumentIsTheSamePlace) {
+    for (const std::string base :
+         {"https://api.example/a/b?q=1", "http://[::1]:8080/", "http://x/a"}) {
+        EXPECT_EQ(resolve_url(base, "#part").value_or(Url{}).url, base);
+        EXPECT_EQ(resolve_url(base, "#").value_or(Url{}).url, base);
+    }
+}
+
+RC_GTEST_PROP(ErrorBody, AnyBytesAreReadOrNot, (const std::string& text)) {
+    for (const std::string& body : {text, "{\"type\":\"" + text, "{\"retry_after\":" + text,
+                                    "{\"type\":\"a\",\"message\":\"" + text + "\"}"}) {
+        const ErrorBody read = read_error_body(body);
+        const Nanos wait = read.wait.value_or(longest_hint);
+        RC_ASSERT(wait > Nanos(0));
+        RC_ASSERT(wait <= longest_hint);
+    }
 }
 
 RC_GTEST_PROP(Decide, WaitsFitAndUnsafeCallsStop, ()) {

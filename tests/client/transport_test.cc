@@ -183,6 +183,42 @@ TEST(Transport, BodiesAreTheSameOnEveryAttempt) {
     }
 }
 
+TEST(Transport, AConnectionsNextRequestIsItsOwn) {
+    RawServer server(serve_ok);
+    const auto client = make_client();
+    const auto send = [&](const std::string& method, RequestBody body) {
+        ClientRequest request = get(server.url("/"));
+        request.method = method;
+        request.body = std::move(body);
+        EXPECT_TRUE(client->call(std::move(request)).ok()) << method;
+    };
+    const std::string streamed = long_text(3000);
+    send("PUT", reading(streamed, true, true));
+    send("POST", RequestBody::text("text"));
+    send("POST", reading(streamed, true, false));
+    send("POST", RequestBody::text(""));
+    send("POST", RequestBody());
+    send("PUT", reading(streamed, false, true));
+    send("GET", RequestBody());
+    send("HEAD", RequestBody());
+    send("POST", RequestBody::text("more"));
+    send("PUT", reading(streamed, false, true));
+    const auto seen = server.requests();
+    ASSERT_EQ(seen.size(), 10U);
+    const std::string bodies[] = {streamed, "text", streamed, "",     "",
+                                  streamed, "",     "",       "more", streamed};
+    for (std::size_t i = 0; i < seen.size(); ++i) {
+        EXPECT_EQ(seen[i].body, bodies[i]) << i;
+        const bool chunked = i == 2;
+        EXPECT_EQ(seen[i].header("transfer-encoding"), chunked ? "chunked" : "") << i;
+        const bool bodiless = seen[i].method == "GET" || seen[i].method == "HEAD";
+        EXPECT_EQ(seen[i].header("content-length"),
+                  chunked || bodiless ? "" : cat(bodies[i].size()))
+            << i;
+    }
+    EXPECT_EQ(server.connections(), 1);
+}
+
 TEST(Transport, AOneShotBodyIsSentOnceAndTheAnswerGoesBack) {
     RawServer server(serve_statuses({503, 200}));
     const auto client = make_client();
@@ -282,7 +318,10 @@ TEST(Transport, WhatCannotBeSentIsNotSent) {
     bad_name.headers = {{"X A", "b"}};
     ClientRequest bad_method = get(server.url("/"));
     bad_method.method = "GET /evil HTTP/1.1\r\nX:";
+    ClientRequest head_with_body = post(server.url("/"), "body");
+    head_with_body.method = "HEAD";
     EXPECT_EQ(outcome(bad_value), AttemptError::bad_request);
+    EXPECT_EQ(outcome(std::move(head_with_body)), AttemptError::bad_request);
     EXPECT_EQ(outcome(bad_name), AttemptError::bad_request);
     EXPECT_EQ(outcome(bad_method), AttemptError::bad_request);
     for (const std::string url : {"", "ftp://127.0.0.1/", "http://", "http://u:p@127.0.0.1/",

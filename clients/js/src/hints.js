@@ -7,7 +7,7 @@ export const MAX_WAIT_MS = 365 * 24 * 3600 * 1000; // longer ones saturate here
 export const MAX_BODY_BYTES = 64 * 1024; // of a body that is searched for a type
 
 const NUMBER = /^(\d+)(?:\.(\d+))?$/;
-const FIRST_EPOCH_S = 1e9; // smaller numbers are delays
+const FIRST_EPOCH_DIGITS = 10; // from 10^9 on; smaller numbers are delays
 
 // "1.5" to {ms: 1500, digits: 1}: rounded up, so that a wait is never shortened; null when `text` is
 // not digits with at most one point between them.
@@ -35,7 +35,7 @@ export function parseDelayOrMoment(text, nowUnixMs) {
     let epochMs = null;
     if (number.digits === 13) {
         epochMs = number.ms / 1000;
-    } else if (number.ms >= FIRST_EPOCH_S * 1000) {
+    } else if (number.digits >= FIRST_EPOCH_DIGITS) { // of the whole part: rounding makes no delay a moment
         epochMs = number.ms;
     }
     const wait = epochMs === null ? number.ms : Math.ceil(Math.max(0, epochMs - nowUnixMs));

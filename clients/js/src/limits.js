@@ -59,7 +59,7 @@ function wholeNumber(text) {
 // One item of a structured list (RFC 9651): a string or token, then parameters. Sticky, so that a
 // list is read front to back once.
 const NAME = /"((?:[\x20\x21\x23-\x5b\x5d-\x7e]|\\["\\])*)"|([A-Za-z*][!#$%&'*+\-.^_`|~:/0-9A-Za-z]*)/y;
-const PARAMETER = / *; *([a-z*][a-z0-9_\-.*]*)(?:=(-?\d{1,15}(?:\.\d{1,3})?|"(?:[\x20\x21\x23-\x5b\x5d-\x7e]|\\["\\])*"|:[A-Za-z0-9+/=]*:|\?[01]|@-?\d{1,15}|[A-Za-z*][!#$%&'*+\-.^_`|~:/0-9A-Za-z]*))?/y;
+const PARAMETER = /; *([a-z*][a-z0-9_\-.*]*)(?:=(-?\d{1,15}(?:\.\d{1,3})?|"(?:[\x20\x21\x23-\x5b\x5d-\x7e]|\\["\\])*"|:[A-Za-z0-9+/=]*:|\?[01]|@-?\d{1,15}|[A-Za-z*][!#$%&'*+\-.^_`|~:/0-9A-Za-z]*))?/y;
 const SEPARATOR = /[ \t]*,[ \t]*/y;
 
 function parseStructured(value) {
@@ -98,9 +98,14 @@ function parseStructured(value) {
     }
 }
 
+// RFC 9651 lets a zero be negative.
+function structuredNumber(text) {
+    return /^-0+$/.test(text) ? 0 : wholeNumber(text);
+}
+
 function structuredLimit(name, parameters) {
-    const remaining = wholeNumber(parameters.get('r') ?? '');
-    const seconds = parameters.has('t') ? wholeNumber(parameters.get('t')) : undefined;
+    const remaining = structuredNumber(parameters.get('r') ?? '');
+    const seconds = parameters.has('t') ? structuredNumber(parameters.get('t')) : undefined;
     if (remaining === null || seconds === null) {
         return null;
     }

@@ -76,8 +76,8 @@ const KINDS = {
         assert.deepEqual(read.map(({name, remaining, resetInMs}) => ({name, remaining, reset_in_ms: resetInMs})), limits);
     },
 
-    error_body({text, blanks = 0}, expect) {
-        const read = core.readErrorBody(new TextEncoder().encode(text + ' '.repeat(blanks)));
+    error_body({text, encoding = 'utf8', blanks = 0}, expect) {
+        const read = core.readErrorBody(new Uint8Array(Buffer.from(text + ' '.repeat(blanks), encoding)));
         assert.deepEqual({type: read.type, wait_ms: read.waitMs}, expect);
     },
 

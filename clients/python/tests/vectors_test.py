@@ -85,7 +85,8 @@ class Vectors(unittest.TestCase):
         self.assertEqual(told, expect["limits"])
 
     def kind_error_body(self, given, expect):
-        read = core.read_error_body((given["text"] + " " * given.get("blanks", 0)).encode())
+        text = given["text"] + " " * given.get("blanks", 0)
+        read = core.read_error_body(text.encode(given.get("encoding", "utf-8")))
         self.assertEqual({"type": read.type, "wait_ms": read.wait_ms}, expect)
 
     def kind_backoff(self, given, expect):

@@ -15,7 +15,7 @@ from .http_date import parse_http_date
 MAX_WAIT_MS = 365 * 24 * 3600 * 1000  # longer ones saturate here
 MAX_BODY_BYTES = 64 * 1024  # of a body that is searched for a type
 _NUMBER = re.compile(r"([0-9]+)(?:\.([0-9]+))?")
-_FIRST_EPOCH_MS = 1e12  # 10^9 s: smaller numbers are delays
+_FIRST_EPOCH_DIGITS = 10  # from 10^9 on; smaller numbers are delays
 
 
 class Seconds(NamedTuple):
@@ -57,7 +57,7 @@ def parse_delay_or_moment(text: str, now_unix_ms: float) -> Optional[DelayOrMome
     epoch_ms = None
     if number.digits == 13:
         epoch_ms = number.ms / 1000
-    elif number.ms >= _FIRST_EPOCH_MS:
+    elif number.digits >= _FIRST_EPOCH_DIGITS:  # of the whole part: rounding makes no delay a moment
         epoch_ms = number.ms
     wait = number.ms if epoch_ms is None else max(0, epoch_ms - now_unix_ms)
     return DelayOrMoment(MAX_WAIT_MS if wait >= MAX_WAIT_MS else math.ceil(wait), epoch_ms)

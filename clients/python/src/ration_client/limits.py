@@ -19,13 +19,14 @@ _MAX_HEADER_CHARACTERS = 4096
 _MAX_LIMITS = 16
 _MAX_REMAINING = 2**53 - 1
 _WHOLE = re.compile("[0-9]+")
+_MINUS_ZERO = re.compile("-0+")
 
 # One item of a structured list (RFC 9651): a string or token, then parameters.
 _TEXT = r'"((?:[\x20\x21\x23-\x5b\x5d-\x7e]|\\["\\])*)"'
 _TOKEN = r"[A-Za-z*][!#$%&'*+\-.^_`|~:/0-9A-Za-z]*"
 _NAME = re.compile(f"{_TEXT}|({_TOKEN})")
 _PARAMETER = re.compile(
-    r" *; *([a-z*][a-z0-9_\-.*]*)"
+    r"; *([a-z*][a-z0-9_\-.*]*)"
     rf"(?:=(-?[0-9]{{1,15}}(?:\.[0-9]{{1,3}})?|{_TEXT.replace('((', '(?:(', 1)}|:[A-Za-z0-9+/=]*:|\?[01]|@-?[0-9]{{1,15}}|{_TOKEN}))?")
 _SEPARATOR = re.compile(r"[ \t]*,[ \t]*")
 
@@ -100,9 +101,14 @@ def _parse_structured(text: str) -> List[Limit]:
         at = separator.end()
 
 
+def _structured_number(text: str) -> Optional[int]:
+    """RFC 9651 lets a zero be negative."""
+    return 0 if _MINUS_ZERO.fullmatch(text) else _whole_number(text)
+
+
 def _structured_limit(name: re.Match, parameters: Dict[str, str]) -> Optional[Limit]:
-    remaining = _whole_number(parameters.get("r", ""))
-    seconds = _whole_number(parameters["t"]) if "t" in parameters else None
+    remaining = _structured_number(parameters.get("r", ""))
+    seconds = _structured_number(parameters["t"]) if "t" in parameters else None
     if remaining is None or (seconds is None and "t" in parameters):
         return None
     label = name[2] if name[1] is None else re.sub(r"\\(.)", r"\1", name[1])
