@@ -85,9 +85,6 @@ int run_call(const CallArguments& arguments) {
     if (arguments.url.empty()) {
         return wrong_use("URL is required, or --each");
     }
-    if (!arguments.results.empty()) {
-        return wrong_use("--results goes with --each");
-    }
     auto options = client_options(arguments);
     auto request = base_request(arguments);
     if (!options.ok() || !request.ok()) {
@@ -103,8 +100,9 @@ int run_call(const CallArguments& arguments) {
             return (output.stream() << bytes).good();
         };
     }
+    const std::string method = request->method;
     const ClientResult result = call_once(arguments, *std::move(options), *std::move(request));
-    const int code = exit_code_of(result);
+    const int code = exit_code_of(result, method);
     if (!arguments.stream || !result.ok()) {
         output.head(result);
     }

@@ -2,6 +2,7 @@
 """`ration call` as scripts and people use it: exit codes, what is written where, lists of jobs."""
 
 import collections
+import contextlib
 import http.server
 import json
 import os
@@ -117,13 +118,41 @@ class ExitCodes(unittest.TestCase):
             self.assertIn(server.seen[-1][2]["Idempotency-Key"], errors)
         self.assertEqual(call("--retries", "0", server.url())[0], 4)
 
+    def test_no_answer_that_can_be_read(self):
+        """A request without a key that the server took in may have been carried out, whatever came back."""
+        def not_http(request, _):
+            request.wfile.write(b"SSH-2.0-server\r\n")
+            return None, {}, ""
+
+        def too_large(request, _):
+            request.wfile.write(b"HTTP/1.1 200 OK\r\nContent-Length: 99999999999\r\n\r\n")
+            with contextlib.suppress(OSError):
+                while True:
+                    request.wfile.write(b"x" * 65536)
+            return None, {}, ""
+        for script in (not_http, too_large):
+            with self.subTest(script=script.__name__), Server(script) as server:
+                self.assertEqual(call("-d", "x", server.url())[0], 5)
+                self.assertEqual(call("-d", "x", "--idempotency-key", "auto", server.url())[0], 4)
+                self.assertEqual(call(server.url())[0], 4)
+
     def test_wrong_use(self):
         for arguments in ([], ["nonsense"], ["ftp://127.0.0.1/"], ["http://u:p@127.0.0.1/"],
                           ["--max-wait", "soon", "http://127.0.0.1:1/"], ["-H", "no colon", "http://127.0.0.1:1/"],
                           ["-H", "Bad Name: x", "http://127.0.0.1:1/"], ["-d", "@/no/such", "http://127.0.0.1:1/"],
                           ["--rate", "60", "http://127.0.0.1:1/"], ["--rate", "0/min", "http://127.0.0.1:1/"],
                           ["--parallel", "0", "http://127.0.0.1:1/"], ["--parallel", "257", "http://127.0.0.1:1/"],
-                          ["--each", "/no/such"], ["--results", "x", "http://127.0.0.1:1/"], ["--no-such-option"]):
+                          ["--each", "/no/such"], ["--results", "x", "http://127.0.0.1:1/"], ["--no-such-option"],
+                          ["-d", "@/", "http://127.0.0.1:1/"], ["--each", "/", "http://127.0.0.1:1/"],
+                          ["--deadline", "0s", "http://127.0.0.1:1/"], ["--timeout", "0s", "http://127.0.0.1:1/"],
+                          ["--retry-status", "99999", "http://127.0.0.1:1/"],
+                          ["--retry-status", "200", "http://127.0.0.1:1/"],
+                          ["-X", "HEAD", "-d", "x", "http://127.0.0.1:1/"], ["-i", "--stream", "http://127.0.0.1:1/"],
+                          ["--each", "-", "-d", "@-", "http://127.0.0.1:1/"],
+                          ["--each", "-", "-o", "/dev/null", "http://127.0.0.1:1/"],
+                          ["--each", "-", "-i", "http://127.0.0.1:1/"],
+                          ["--each", "-", "--idempotency-key", "one", "http://127.0.0.1:1/"],
+                          ["--burst", "2", "http://127.0.0.1:1/"], ["--parallel", "2", "http://127.0.0.1:1/"]):
             with self.subTest(arguments=arguments):
                 code, _, errors = call(*arguments)
                 self.assertEqual(code, 2, errors)
@@ -142,12 +171,37 @@ class WhatIsSentAndWritten(unittest.TestCase):
             call("-d", "a=b", server.url())
             call("-d", "@-", "-H", "Content-Type: text/csv", server.url(), stdin="1,2\n")
             call("-X", "DELETE", server.url())
-        (put, form, piped, delete) = server.seen
+            call("-d", "", server.url())
+        (put, form, piped, delete, empty) = server.seen
+        self.assertEqual((empty[0], empty[2]["Content-Length"]), ("POST", "0"))
         self.assertEqual((put[0], put[1], put[3], put[2]["Content-Type"], put[2]["X-Note"]),
                          ("PUT", "/p?q=1", '{"a": 1}', "application/json", "a: b"))
         self.assertEqual((form[0], form[2]["Content-Type"]), ("POST", "application/x-www-form-urlencoded"))
         self.assertEqual((piped[3], piped[2]["Content-Type"]), ("1,2\n", "text/csv"))
         self.assertEqual(delete[0], "DELETE")
+
+    def test_options_that_take_lists_leave_the_url_alone(self):
+        def script(request, _):
+            busy.append(request.path)
+            return (409, {}, error_body("still_running")) if len(busy) % 4 == 1 else \
+                (502 if len(busy) % 4 in (2, 3) else 200, {}, "")
+        busy = []
+        with Server(script) as server:
+            code, _, errors = call("--retry-status", "502,504", "--retry-type", "still_running", server.url())
+            self.assertEqual((code, len(busy)), (0, 4), errors)
+            code, _, errors = call("--retry-type", "a", "--retry-type", "still_running", "--retry-status", "502",
+                                   server.url())
+            self.assertEqual((code, len(busy)), (0, 8), errors)
+
+    def test_a_terminal_is_shown_text_and_told_nothing(self):
+        evil = "\x1b]0;owned\x07\nration call: all is well\x9b2J\u202e"
+        with Server(answer(429, error_body(evil), Retry_After="3600", X_RateLimit_Remaining="\x1b[31m5")) as server:
+            code, _, errors = call("-v", server.url())
+        self.assertEqual(code, 3)
+        self.assertIn(r"429 \x1b]0;owned\x07\x0aration call: all is well\xc2\x9b2J", errors)
+        self.assertIn(r"x-ratelimit-remaining: \x1b[31m5", errors)
+        self.assertEqual([c for c in errors if ord(c) < 32 and c != "\n" or 127 <= ord(c) < 160], [])
+        self.assertEqual(errors.count("\n"), 4, errors)
 
     def test_output(self):
         with Server(answer(200, "body", X_Note="n")) as server:
@@ -212,6 +266,15 @@ class WhatIsSentAndWritten(unittest.TestCase):
             self.assertEqual(child.returncode, 130, errors)
 
 
+    def test_an_interrupt_ends_the_writing_of_an_answer(self):
+        with Server(answer(200, "x" * 4_000_000)) as server:
+            child = subprocess.Popen(command(server.url()), stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+            self.assertEqual(child.stdout.read(1), b"x")  # the answer is there, and fills the pipe
+            child.send_signal(signal.SIGINT)
+            self.assertEqual(child.wait(timeout=60), -signal.SIGINT)
+            child.stdout.close()
+
+
 class Lists(unittest.TestCase):
     def setUp(self):
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="ration-each-"))
@@ -222,19 +285,24 @@ class Lists(unittest.TestCase):
         return [json.loads(line) for line in self.results.read_text().splitlines()]
 
     def test_kinds_of_lines(self):
-        self.jobs.write_text('/a\n# a note\n\n{"url": "/b", "id": 7, "body": {"x": 1}, "headers": {"X-A": "2"}}\n'
-                             '{"url": "/c", "method": "DELETE"}\n{"url": 1}\nnot json {\n{"other": 1}\n')
+        self.jobs.write_text('\ufeff/a\n# a note\n\n{"url": "/b", "id": 7, "body": {"x": 1}, "headers": {"X-A": "2"}}\n'
+                             '{"url": "/c", "method": "DELETE"}\n{"url": 1}\nnot json {\n{"other": 1}\n'
+                             '["/d"]\n"/e"\n\t/f \r\n \t\nftp://x/\n')
         with Server(answer(200, "ok")) as server:
             code, body, errors = call("--each", str(self.jobs), "-H", "X-A: 1", "--parallel", "1", server.url("/base"))
         lines = [json.loads(line) for line in body.splitlines()]
         self.assertEqual([(line["line"], line["state"]) for line in lines],
-                         [(1, "done"), (4, "done"), (5, "done"), (6, "failed"), (7, "done"), (8, "failed")])
+                         [(1, "done"), (4, "done"), (5, "done"), (6, "failed"), (7, "failed"), (8, "failed"),
+                          (9, "failed"), (10, "failed"), (11, "done"), (13, "failed")])
         self.assertEqual(lines[1]["id"], 7)
         self.assertEqual([(method, path, fields["X-A"]) for method, path, fields, _ in server.seen[:3]],
                          [("GET", "/a", "1"), ("POST", "/b", "2"), ("DELETE", "/c", "1")])
         self.assertEqual(code, 1)
-        self.assertIn(f"{self.jobs}:6: url is no text", errors)
-        self.assertIn("6 jobs: 4 done, 2 failed, 0 open; 4 sends", errors)
+        for wrong in ("6: url is no text", "7: neither a URL nor a JSON object", "9: neither", "13: no such URL"):
+            self.assertIn(f"{self.jobs}:{wrong}", errors)
+        self.assertIn("10 jobs: 4 done, 6 failed, 0 open; 4 sends", errors)
+        code, _, errors = call("--each", str(self.jobs))
+        self.assertIn(f"{self.jobs}:1: no such URL", errors)
 
     def test_the_pace_of_the_answers_is_kept(self):
         """A window of 20 a second, told by fields: the list is done with few refusals."""
@@ -284,6 +352,48 @@ class Lists(unittest.TestCase):
             keys[json.loads(body)["n"]].add(fields["Idempotency-Key"])
         self.assertEqual(set(map(len, keys.values())), {1}, "a job has one key in all runs")
         self.assertEqual(len(keys), 40)
+
+    def test_a_changed_job_is_another_call(self):
+        arguments = ("--each", str(self.jobs), "--results", str(self.results), "--idempotency-key", "auto")
+        with Server(lambda *_: (503, {}, "")) as server:
+            for body in ({"n": 1}, {"n": 1}, {"n": 2}):
+                self.jobs.write_text(json.dumps({"url": "/job", "body": body}) + "\n")
+                self.assertEqual(call(*arguments, "--retries", "0", server.url())[0], 3)
+            self.assertEqual(call(*arguments, "--retries", "0", server.url("/?other"))[0], 3)
+        keys = [fields["Idempotency-Key"] for _, _, fields, _ in server.seen]
+        self.assertEqual((keys[0] == keys[1], keys[1] == keys[2], keys[2] == keys[3]), (True, False, True), keys)
+
+    def test_what_may_have_been_done_is_not_asked_again(self):
+        """Without a key; a hung-up connection, and an interrupt while the answer is awaited."""
+        asked = threading.Event()
+
+        def script(request, _):
+            if request.path == "/slow":
+                asked.set()
+                time.sleep(5)
+            return (None if request.command == "POST" else 200), {}, ""
+        self.jobs.write_text('/a\n{"url": "/lost", "body": {}}\n{"url": "/slow", "body": {}}\n')
+        arguments = ("--each", str(self.jobs), "--results", str(self.results), "--parallel", "1")
+        with Server(script) as server:
+            child = subprocess.Popen(command(*arguments, server.url()), stderr=subprocess.PIPE, text=True)
+            self.assertTrue(asked.wait(60))
+            child.send_signal(signal.SIGINT)
+            _, errors = child.communicate(timeout=60)
+            self.assertEqual(child.returncode, 130, errors)
+            self.assertIn("1 done, 0 failed, 0 open, 2 unknown", errors)
+            seen = len(server.seen)
+            code, _, errors = call(*arguments, server.url())
+            self.assertEqual((code, len(server.seen)), (5, seen), errors)
+            self.assertIn("2 unknown", errors)
+        self.assertEqual([line.get("state") for line in self.written()], [None, "done", "unknown", "unknown"])
+
+    def test_results_that_somebody_has_edited(self):
+        self.jobs.write_text("/a\n/b\n")
+        self.results.write_text('{"run": "r"}\n{"line": 1, "state": 5, "job": []}\n[1]\n{"line": "x"}\n\n')
+        with Server(answer(200)) as server:
+            arguments = ("--each", str(self.jobs), "--results", str(self.results), server.url())
+            self.assertEqual((call(*arguments)[0], len(server.seen)), (0, 2))
+            self.assertEqual((call(*arguments)[0], len(server.seen)), (0, 2))
 
     def test_a_file_of_something_else_is_not_written_to(self):
         self.jobs.write_text("/a\n")

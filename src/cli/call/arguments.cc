@@ -3,6 +3,7 @@
 #include <fstream>
 #include <iostream>
 #include <iterator>
+#include <sstream>
 
 #include "CLI/CLI.hpp"
 #include "base/text.h"
@@ -12,17 +13,22 @@
 namespace ration {
 namespace {
 
+constexpr Nanos shortest_timeout = std::chrono::milliseconds(1);
+
 absl::Status wrong(std::string_view option, std::string_view why) {
     return absl::InvalidArgumentError(cat(option, ": ", why));
 }
 
-absl::Status read_span(std::string_view option, const std::string& text, Nanos& into) {
+absl::Status read_span(std::string_view option, const std::string& text, Nanos least, Nanos& into) {
     if (text.empty()) {
         return absl::OkStatus();
     }
     const auto span = parse_span(text);
     if (!span.ok() || *span < Nanos(0)) {
         return wrong(option, cat("not a span of time: ", text));
+    }
+    if (*span < least) {
+        return wrong(option, cat("leaves no time to ask: ", text));
     }
     into = *span;
     return absl::OkStatus();
@@ -57,11 +63,16 @@ absl::StatusOr<std::string> data_of(const std::string& data) {
     if (data == "@-") {
         return std::string(std::istreambuf_iterator<char>(std::cin), {});
     }
-    std::ifstream file(data.substr(1), std::ios::binary);
-    if (!file) {
-        return absl::InvalidArgumentError(cat(data.substr(1), ": cannot be read"));
+    const std::string path = data.substr(1);
+    std::ifstream file(path, std::ios::binary);
+    std::ostringstream text;
+    if (file && file.peek() != std::ifstream::traits_type::eof()) {
+        text << file.rdbuf();
     }
-    return std::string(std::istreambuf_iterator<char>(file), {});
+    if (!file.is_open() || file.bad() || text.bad()) {  // bad: a folder, or a failing disk
+        return absl::InvalidArgumentError(cat(path, ": cannot be read"));
+    }
+    return text.str();
 }
 
 void add_request_options(CLI::App& command, CallArguments& arguments) {
@@ -95,15 +106,51 @@ void add_wait_options(CLI::App& command, CallArguments& arguments) {
     command
         .add_option("--retry-status", arguments.retry_statuses,
                     "Also repeat answers of these statuses, besides 429 and 503")
-        ->delimiter(',');
+        ->delimiter(',')
+        ->allow_extra_args(false)
+        ->check(CLI::Range(400, 599));
     command
         .add_option("--retry-type", arguments.retry_types,
                     "Also repeat answers whose error has one of these types")
-        ->delimiter(',');
+        ->delimiter(',')
+        ->allow_extra_args(false);
     command
         .add_option("--bucket", arguments.bucket,
                     "What shares a limit: each method and path, or all of the origin")
         ->check(CLI::IsMember({"path", "origin"}));
+}
+
+void add_output_options(CLI::App& command, CallArguments& arguments) {
+    CLI::Option* include = command.add_flag("-i,--include", arguments.include,
+                                            "Write status and headers before the body");
+    command.add_option("-o,--output", arguments.output, "Write the body to this file");
+    command
+        .add_flag("--stream", arguments.stream,
+                  "Write a success's body as it comes; a call that breaks off then is not repeated")
+        ->excludes(include);
+    command.add_flag("-v,--verbose", arguments.verbose, "Tell on stderr what happens, and when");
+}
+
+void add_list_options(CLI::App& command, CallArguments& arguments) {
+    CLI::Option* each = command.add_option(
+        "--each", arguments.each,
+        "Send the jobs of this list, one a line: a URL, or JSON with url, method, "
+        "headers, body, id, idempotency_key");
+    for (const char* single : {"--output", "--include", "--stream"}) {
+        each->excludes(command.get_option(single));
+    }
+    command
+        .add_option("--results", arguments.results,
+                    "Write results here instead of stdout; run again with the same file to go on")
+        ->needs(each);
+    command.add_option("--parallel", arguments.parallel, "So many jobs at a time (8)")
+        ->check(CLI::Range(1U, max_parallel))
+        ->needs(each);
+    CLI::Option* rate =
+        command.add_option("--rate", arguments.rate, "At most so many sends, as in 60/min");
+    command.add_option("--burst", arguments.burst, "So many of them at once (1)")
+        ->check(CLI::Range(1U, 1'000'000U))
+        ->needs(rate);
 }
 
 }  // namespace
@@ -111,23 +158,8 @@ void add_wait_options(CLI::App& command, CallArguments& arguments) {
 void add_call_options(CLI::App& command, CallArguments& arguments) {
     add_request_options(command, arguments);
     add_wait_options(command, arguments);
-    command.add_option("-o,--output", arguments.output, "Write the body to this file");
-    command.add_flag("-i,--include", arguments.include, "Write status and headers before the body");
-    command.add_flag(
-        "--stream", arguments.stream,
-        "Write a success's body as it comes; a call that breaks off then is not repeated");
-    command.add_flag("-v,--verbose", arguments.verbose, "Tell on stderr what happens, and when");
-    command.add_option("--each", arguments.each,
-                       "Send the jobs of this list, one a line: a URL, or JSON with url, method, "
-                       "headers, body, id, idempotency_key");
-    command.add_option(
-        "--results", arguments.results,
-        "Write results here instead of stdout; run again with the same file to go on");
-    command.add_option("--parallel", arguments.parallel, "So many jobs at a time (8)")
-        ->check(CLI::Range(1U, max_parallel));
-    command.add_option("--rate", arguments.rate, "At most so many sends, as in 60/min");
-    command.add_option("--burst", arguments.burst, "So many of them at once (1)")
-        ->check(CLI::Range(1U, 1'000'000U));
+    add_output_options(command, arguments);
+    add_list_options(command, arguments);
 }
 
 absl::StatusOr<ClientOptions> client_options(const CallArguments& arguments) {
@@ -139,9 +171,9 @@ absl::StatusOr<ClientOptions> client_options(const CallArguments& arguments) {
         policy.max_retries = 20;
     }
     for (const absl::Status& status :
-         {read_span("--max-wait", arguments.max_wait, policy.max_server_wait),
-          read_span("--deadline", arguments.deadline, policy.total_deadline),
-          read_span("--timeout", arguments.timeout, policy.attempt_timeout),
+         {read_span("--max-wait", arguments.max_wait, Nanos(0), policy.max_server_wait),
+          read_span("--deadline", arguments.deadline, policy.min_attempt, policy.total_deadline),
+          read_span("--timeout", arguments.timeout, shortest_timeout, policy.attempt_timeout),
           read_pace(arguments, options)}) {
         if (!status.ok()) {
             return status;
@@ -177,9 +209,7 @@ void set_body(ClientRequest& request, std::string bytes) {
 absl::StatusOr<ClientRequest> base_request(const CallArguments& arguments) {
     ClientRequest request;
     request.url = arguments.url;
-    request.method = !arguments.method.empty() ? arguments.method
-                     : arguments.data.empty()  ? "GET"
-                                               : "POST";
+    request.method = !arguments.method.empty() ? arguments.method : arguments.data ? "POST" : "GET";
     for (const std::string& line : arguments.headers) {
         const std::size_t colon = line.find(':');
         if (colon == std::string::npos) {
@@ -189,14 +219,22 @@ absl::StatusOr<ClientRequest> base_request(const CallArguments& arguments) {
         request.headers.emplace_back(line.substr(0, colon),
                                      value == std::string::npos ? "" : line.substr(value));
     }
-    if (!arguments.data.empty()) {
-        auto data = data_of(arguments.data);
+    if (arguments.data == "@-" && arguments.each == "-") {
+        return wrong("-d", "stdin is already the list of jobs");
+    }
+    if (arguments.data) {
+        auto data = data_of(*arguments.data);
         if (!data.ok()) {
             return data.status();
         }
         set_body(request, *std::move(data));
     }
     if (arguments.key != "auto") {
+        if (!arguments.each.empty() && !arguments.key.empty()) {
+            return wrong("--idempotency-key",
+                         "with --each auto, or a key in each job: jobs that "
+                         "share one are answered as the first of them was");
+        }
         request.idempotency_key = arguments.key;
     }
     if (arguments.bucket == "origin") {

@@ -21,7 +21,7 @@ struct CallArguments {
     std::string url;
     std::string method;
     std::vector<std::string> headers;
-    std::string data;
+    std::optional<std::string> data;
     std::string key;
     std::string max_wait, deadline, timeout;
     std::optional<unsigned> retries;

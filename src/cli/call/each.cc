@@ -1,6 +1,7 @@
 #include "cli/call/each.h"
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <iostream>
 #include <optional>
@@ -15,25 +16,51 @@
 namespace ration {
 namespace {
 
+JobState state_of(int code) {
+    switch (code) {
+        case exit_good:
+            return JobState::done;
+        case exit_refused:
+        case exit_wrong_use:
+            return JobState::failed;
+        case exit_unknown:
+            return JobState::unknown;
+        default:
+            return JobState::open;
+    }
+}
+
 struct Tally {
     std::size_t all = 0;
-    std::atomic<std::size_t> before = 0, done = 0, failed = 0, open = 0;
+    std::atomic<std::size_t> before = 0;
+    std::array<std::atomic<std::size_t>, 4> ended = {};  // by state
     std::atomic<int> worst = exit_good;
     std::mutex mutex;
     std::optional<Wall> retry_at;  // the earliest that an open job was told
 
-    void add(int code) {
-        (code == exit_good                                ? done
-         : code == exit_refused || code == exit_wrong_use ? failed
-                                                          : open)++;
+    void add(JobState state, int code) {
+        ++ended[static_cast<std::size_t>(state)];
         // Interrupted is worst, then what is unknown, down to a plain refusal.
         const int weight = code == exit_wrong_use ? exit_refused : code;
         int seen = worst;
         while (weight > seen && !worst.compare_exchange_weak(seen, weight)) {
         }
     }
-    [[nodiscard]] std::size_t finished() const { return done + failed + open; }
+    [[nodiscard]] std::size_t of(JobState state) const {
+        return ended[static_cast<std::size_t>(state)];
+    }
+    [[nodiscard]] std::size_t finished() const {
+        return of(JobState::done) + of(JobState::failed) + of(JobState::unknown) +
+               of(JobState::open);
+    }
 };
+
+// The code with which an earlier run counted a job that ended so.
+int code_of(JobState state) {
+    return state == JobState::done     ? exit_good
+           : state == JobState::failed ? exit_refused
+                                       : exit_unknown;
+}
 
 class Run {
 public:
@@ -50,7 +77,7 @@ public:
 private:
     void work(Client& client);
     void do_job(Client& client, const Job& job);
-    void finish(const Job& job, const ClientResult& result);
+    void finish(const Job& job, const ClientResult& result, std::string_view method);
     void show();
     void sum_up(const ClientCounters& counters);
 
@@ -99,7 +126,7 @@ void Run::work(Client& client) {
         }
         if (const auto state = log_->before(jobs_[index])) {
             ++tally_.before;
-            tally_.add(*state == JobState::done ? exit_good : exit_refused);
+            tally_.add(*state, code_of(*state));
         } else {
             do_job(client, jobs_[index]);
         }
@@ -113,24 +140,25 @@ void Run::do_job(Client& client, const Job& job) {
         wrong.reason = StopReason::error_not_retryable;
         wrong.error = AttemptError::bad_request;
         wrong.message = std::string(request.status().message());
-        terminal_.line(cat(arguments_.each, ":", job.line, ": ", wrong.message));
-        finish(job, wrong);
+        finish(job, wrong, "");
         return;
     }
     const bool unsafe = request->method == "POST" || request->method == "PATCH";
     if (arguments_.key == "auto" && unsafe && request->idempotency_key.empty()) {
-        request->idempotency_key = log_->key_of(job);
+        request->idempotency_key = log_->key_of(job, *request);
     }
     request->cancellation = cancellation_;
-    finish(job, client.call(*std::move(request)));
+    const std::string method = request->method;
+    finish(job, client.call(*std::move(request)), method);
 }
 
-void Run::finish(const Job& job, const ClientResult& result) {
-    const int code = exit_code_of(result);
-    tally_.add(code);
-    const JobState state = code == exit_good                                ? JobState::done
-                           : code == exit_refused || code == exit_wrong_use ? JobState::failed
-                                                                            : JobState::open;
+void Run::finish(const Job& job, const ClientResult& result, std::string_view method) {
+    const int code = exit_code_of(result, method);
+    const JobState state = may_have_been_done(result, method) ? JobState::unknown : state_of(code);
+    tally_.add(state, code);
+    if (code == exit_wrong_use) {
+        terminal_.line(cat(arguments_.each, ":", job.line, ": ", printable(result.message)));
+    }
     if (state == JobState::open && result.retry_at) {
         const std::lock_guard lock(tally_.mutex);
         tally_.retry_at = std::min(tally_.retry_at.value_or(*result.retry_at), *result.retry_at);
@@ -153,8 +181,8 @@ void Run::show() {
     const std::size_t filled = tally_.all == 0 ? width : finished * width / tally_.all;
     std::string text = cat('[', std::string(filled, '#'), std::string(width - filled, '.'), "] ",
                            finished, '/', tally_.all);
-    if (tally_.failed > 0) {
-        text += cat("  ", tally_.failed.load(), " failed");
+    if (const std::size_t failed = tally_.of(JobState::failed); failed > 0) {
+        text += cat("  ", failed, " failed");
     }
     if (const std::string waiting = story_.waiting(); !waiting.empty()) {
         text += "  " + waiting;
@@ -163,13 +191,19 @@ void Run::show() {
 }
 
 void Run::sum_up(const ClientCounters& counters) {
-    const std::size_t left = tally_.all - tally_.done - tally_.failed;
+    const std::size_t done = tally_.of(JobState::done);
+    const std::size_t failed = tally_.of(JobState::failed);
+    const std::size_t unknown = tally_.of(JobState::unknown);
+    const std::size_t left = tally_.all - done - failed - unknown;
     std::uint64_t retries = 0;
     for (const auto& [reason, count] : counters.retries) {
         retries += count;
     }
-    std::string text = cat(tally_.all, " jobs: ", tally_.done.load(), " done, ",
-                           tally_.failed.load(), " failed, ", left, " open");
+    std::string text =
+        cat(tally_.all, " jobs: ", done, " done, ", failed, " failed, ", left, " open");
+    if (unknown > 0) {
+        text += cat(", ", unknown, " unknown: look before they are repeated");
+    }
     if (tally_.before > 0) {
         text += cat(" (", tally_.before.load(), " of them in an earlier run)");
     }

@@ -1,11 +1,37 @@
 #include "cli/call/ending.h"
 
+#include <algorithm>
+#include <vector>
+
 #include "base/text.h"
+#include "base/utf8.h"
 #include "wire/decimal.h"
 
 namespace ration {
+namespace {
 
-int exit_code_of(const ClientResult& result) {
+bool sent_and_lost(const ClientResult& result) {
+    if (result.reason == StopReason::cancelled && !result.error) {
+        return result.attempts > 0 && result.status == 0;  // while it was asked
+    }
+    return result.error == AttemptError::connection_lost ||
+           result.error == AttemptError::attempt_timeout ||
+           result.error == AttemptError::protocol_error;
+}
+
+bool repeatable(const ClientResult& result, std::string_view method) {
+    const std::vector<std::string> safe = RetryPolicy{}.safe_methods;
+    return !result.idempotency_key.empty() ||
+           std::find(safe.begin(), safe.end(), method) != safe.end();
+}
+
+}  // namespace
+
+bool may_have_been_done(const ClientResult& result, std::string_view method) {
+    return sent_and_lost(result) && !repeatable(result, method);
+}
+
+int exit_code_of(const ClientResult& result, std::string_view method) {
     if (result.ok()) {
         return exit_good;
     }
@@ -23,13 +49,10 @@ int exit_code_of(const ClientResult& result) {
             break;
     }
     if (result.error) {
-        const bool maybe_done = *result.error == AttemptError::connection_lost ||
-                                *result.error == AttemptError::attempt_timeout;
         if (*result.error == AttemptError::bad_request) {
             return exit_wrong_use;
         }
-        return maybe_done && result.reason == StopReason::unsafe_method ? exit_unknown
-                                                                        : exit_no_answer;
+        return may_have_been_done(result, method) ? exit_unknown : exit_no_answer;
     }
     const bool limited = result.status == 429 || result.status == 503 || result.status == 0;
     return limited ? exit_limited : exit_refused;
@@ -40,14 +63,14 @@ std::string ending_of(const ClientResult& result) {
                        : result.status != 0 ? cat(result.status)
                                             : std::string("nothing was sent");
     if (!result.error_type.empty()) {
-        text += " " + result.error_type;
+        text += " " + printable(result.error_type);
     }
     if (result.attempts > 1) {
         text += cat(" after ", result.attempts, " attempts");
     }
     text += cat(" (", name(result.reason), ")");
     if (!result.message.empty()) {
-        text += ": " + result.message;
+        text += ": " + printable(result.message);
     }
     if (result.retry_at) {
         char moment[max_decimal_bytes];
@@ -75,6 +98,25 @@ std::string_view words_for(WaitSource source) {
             return "enough calls are in flight";
     }
     return {};
+}
+
+std::string printable(std::string_view text) {
+    std::string out;
+    while (!text.empty()) {
+        const std::size_t length = utf8_length(text);
+        const auto first = static_cast<unsigned char>(text.front());
+        const bool c1 = length == 2 && first == 0xC2 && static_cast<unsigned char>(text[1]) < 0xA0;
+        if (length == 0 || c1 || first < 0x20 || first == 0x7F) {
+            for (const char c : text.substr(0, std::max<std::size_t>(length, 1))) {
+                const auto byte = static_cast<unsigned char>(c);
+                out += cat("\\x", "0123456789abcdef"[byte >> 4U], "0123456789abcdef"[byte & 0xFU]);
+            }
+        } else {
+            out += text.substr(0, length);
+        }
+        text.remove_prefix(std::max<std::size_t>(length, 1));
+    }
+    return out;
 }
 
 std::string seconds_text(Nanos time) {

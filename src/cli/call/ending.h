@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 #include "ration/client.h"
 
@@ -16,13 +17,21 @@ inline constexpr int exit_no_answer = 4;  // nothing was done, or it may be aske
 inline constexpr int exit_unknown = 5;    // it may have been done, and must not be repeated blindly
 inline constexpr int exit_interrupted = 130;
 
-[[nodiscard]] int exit_code_of(const ClientResult& result);
+// `method`: of the request, for what is not known of an unsafe one must not be asked again blindly.
+[[nodiscard]] int exit_code_of(const ClientResult& result, std::string_view method);
+
+// It was sent, nobody knows what came of it, and it has no key to ask again under.
+[[nodiscard]] bool may_have_been_done(const ClientResult& result, std::string_view method);
 
 // "429 rate_limited after 6 attempts (attempts_exhausted); try again from 2026-11-30T00:01:00Z"
 [[nodiscard]] std::string ending_of(const ClientResult& result);
 
 // Why a call waits: "the server asked for it (Retry-After)".
 [[nodiscard]] std::string_view words_for(WaitSource source);
+
+// What others wrote, as text of one line: control characters, which a terminal would obey, and
+// bytes that are not UTF-8 are spelled "\\x1b".
+[[nodiscard]] std::string printable(std::string_view text);
 
 // "12.3 s"
 [[nodiscard]] std::string seconds_text(Nanos time);

@@ -1,9 +1,12 @@
 #include "cli/call/job_list.h"
 
+#include <algorithm>
+#include <array>
 #include <iostream>
 
 #include "base/text.h"
 #include "cli/call/arguments.h"
+#include "client/access.h"
 #include "client/url.h"
 #include "nlohmann/json.hpp"
 #include "wire/decimal.h"
@@ -85,8 +88,25 @@ absl::Status set_from_object(const Json& job, ClientRequest& request, std::strin
     return absl::OkStatus();
 }
 
+constexpr std::array<std::string_view, 4> state_names = {"done", "failed", "unknown", "open"};
+
 std::string_view name(JobState state) {
-    return state == JobState::done ? "done" : state == JobState::failed ? "failed" : "open";
+    return state_names[static_cast<std::size_t>(state)];
+}
+
+// A member's text; empty when it has none.
+std::string text_in(const Json& object, const char* member) {
+    const auto found = object.find(member);
+    return found != object.end() && found->is_string() ? found->get<std::string>() : "";
+}
+
+void trim(std::string& text, std::uint64_t line) {
+    constexpr std::string_view mark = "\xEF\xBB\xBF";  // some editors begin a file with it
+    if (line == 1 && text.starts_with(mark)) {
+        text.erase(0, mark.size());
+    }
+    text.erase(text.find_last_not_of(" \t\r") + 1);
+    text.erase(0, text.find_first_not_of(" \t"));
 }
 
 }  // namespace
@@ -103,9 +123,7 @@ absl::StatusOr<std::vector<Job>> read_jobs(const std::string& path) {
     std::vector<Job> jobs;
     std::string text;
     for (std::uint64_t line = 1; std::getline(input, text); ++line) {
-        while (text.ends_with('\r') || text.ends_with(' ')) {
-            text.pop_back();
-        }
+        trim(text, line);
         if (text.empty() || text.starts_with('#')) {
             continue;
         }
@@ -116,6 +134,9 @@ absl::StatusOr<std::vector<Job>> read_jobs(const std::string& path) {
                                  : cat("more than ", max_jobs, " jobs")));
         }
         jobs.push_back({line, text});
+    }
+    if (input.bad()) {  // a folder, or a failing disk
+        return wrong(cat(path, ": cannot be read"));
     }
     return jobs;
 }
@@ -131,6 +152,9 @@ absl::StatusOr<ClientRequest> job_request(const Job& job, const ClientRequest& b
         if (absl::Status status = set_from_object(json, request, url); !status.ok()) {
             return status;
         }
+    } else if (job.text.starts_with('[') || job.text.starts_with('"') ||
+               job.text.find_first_of(" \t") != std::string::npos) {
+        return wrong("neither a URL nor a JSON object");
     } else {
         url = job.text;
     }
@@ -184,11 +208,13 @@ absl::Status ResultLog::read(const std::string& path) {
                     cat(path, ":1: no results of an earlier run; give the name of a new file"));
             }
             run_ = json["run"].get<std::string>();
-        } else if (json.is_object() && json.value("state", "") != "open" && json.contains("line") &&
-                   json["line"].is_number_unsigned()) {
-            const JobState state =
-                json.value("state", "") == "failed" ? JobState::failed : JobState::done;
-            over_[json["line"].get<std::uint64_t>()] = {json.value("job", ""), state};
+        } else if (json.is_object() && json.contains("line") && json["line"].is_number_unsigned()) {
+            const auto state =
+                std::find(state_names.begin(), state_names.end(), text_in(json, "state"));
+            const auto which = static_cast<JobState>(state - state_names.begin());
+            if (state != state_names.end() && which != JobState::open) {
+                over_[json["line"].get<std::uint64_t>()] = {text_in(json, "job"), which};
+            }
         }  // a last line that a crash cut off is of no job
     }
     return absl::OkStatus();
@@ -202,8 +228,10 @@ std::optional<JobState> ResultLog::before(const Job& job) const {
     return found->second.state;
 }
 
-std::string ResultLog::key_of(const Job& job) const {
-    return cat(run_, '-', job.line);
+std::string ResultLog::key_of(const Job& job, const ClientRequest& request) const {
+    const std::string& body = BodyAccess::bytes(request.body);
+    return cat(run_, '-', job.line, '-',
+               hash_of(cat(request.method, '\n', request.url, '\n', body)));
 }
 
 bool ResultLog::write(const Job& job, JobState state, const ClientResult& result) {

@@ -33,7 +33,8 @@ struct Job {
 // The job's request over `base`. InvalidArgument: what is wrong with the line.
 [[nodiscard]] absl::StatusOr<ClientRequest> job_request(const Job& job, const ClientRequest& base);
 
-enum class JobState : std::uint8_t { done, failed, open };
+// `unknown`: it may have been carried out, and has no key under which it may be asked again.
+enum class JobState : std::uint8_t { done, failed, unknown, open };
 
 // Where results go, one JSON line each: to a file that remembers what is over, or to stdout.
 class ResultLog {
@@ -43,8 +44,9 @@ public:
 
     // How an earlier run ended the job; nullopt: it is to be done.
     [[nodiscard]] std::optional<JobState> before(const Job& job) const;
-    // The key of a job whose keys are made: the same in each run with this file.
-    [[nodiscard]] std::string key_of(const Job& job) const;
+    // The key of a job whose keys are made: the same in each run with this file, and another once
+    // what is asked for has changed.
+    [[nodiscard]] std::string key_of(const Job& job, const ClientRequest& request) const;
     // Thread rule: any thread. False when it could not be written.
     bool write(const Job& job, JobState state, const ClientResult& result);
 

@@ -22,7 +22,7 @@ std::string limits_in(const HeaderLines& headers) {
          {"retry-after", "ratelimit", "ratelimit-remaining", "ratelimit-reset",
           "x-ratelimit-remaining", "x-ratelimit-reset", "idempotent-replayed"}) {
         if (const std::string* value = find_header(headers, field)) {
-            text += cat("; ", field, ": ", *value);
+            text += cat("; ", field, ": ", printable(*value));
         }
     }
     return text;
@@ -34,7 +34,7 @@ std::string answer_text(const ClientHooks::Answer& answer) {
     }
     std::string text = cat("answer ", answer.status);
     if (!answer.error_type.empty()) {
-        text += cat(" ", answer.error_type);
+        text += cat(" ", printable(answer.error_type));
     }
     return text + (answer.headers ? limits_in(*answer.headers) : "");
 }

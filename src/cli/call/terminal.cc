@@ -48,7 +48,7 @@ Interrupts::Interrupts(Cancellation cancellation, std::function<void()> tick)
     sigemptyset(&set);
     sigaddset(&set, SIGINT);
     sigaddset(&set, SIGTERM);
-    pthread_sigmask(SIG_BLOCK, &set, nullptr);
+    pthread_sigmask(SIG_BLOCK, &set, &before_);
     signals_ = signalfd(-1, &set, SFD_CLOEXEC);
     stop_ = eventfd(0, EFD_CLOEXEC);
     thread_ = std::thread([this] { run(); });
@@ -60,6 +60,7 @@ Interrupts::~Interrupts() {
     thread_.join();
     close(signals_);
     close(stop_);
+    pthread_sigmask(SIG_SETMASK, &before_, nullptr);
 }
 
 void Interrupts::run() const {

@@ -3,6 +3,7 @@
 // Thread rule: any thread. Where stderr is no terminal the live line is never written.
 #pragma once
 
+#include <csignal>
 #include <functional>
 #include <mutex>
 #include <string>
@@ -32,7 +33,8 @@ private:
 };
 
 // Ctrl-C and SIGTERM cancel; `tick` is called about ten times a second. Made before any other
-// thread, so that none of them gets the signals. A second signal ends the process.
+// thread, so that none of them gets the signals. A second signal ends the process. Afterwards the
+// signals do again what they did before.
 class Interrupts {
 public:
     Interrupts(Cancellation cancellation, std::function<void()> tick);
@@ -47,6 +49,7 @@ private:
     std::function<void()> tick_;
     int signals_;
     int stop_;
+    sigset_t before_;
     std::thread thread_;
 };
 
