@@ -20,7 +20,8 @@
 //
 //   auto counters = ration::open_redis_counters({.host = "redis.internal", .database = 2});
 //   if (!counters.ok()) return counters.status();
-//   auto limiter = ration::Limiter::create("emails", ration::token_bucket(100, minute), *counters);
+//   auto limiter = ration::Limiter::create("emails", ration::token_bucket(100, minute),
+//                                           *std::move(counters));
 #pragma once
 
 #include <array>

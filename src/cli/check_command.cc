@@ -50,9 +50,15 @@ void check_serve_file(const std::string& path, Problems& problems) {
     }
 }
 
+// Read once: standard input cannot be read again.
+struct PolicyText {
+    std::string path;
+    std::string text;
+};
+
 // The directory the policies are looked at with: the one asked for, else one among the files.
 std::shared_ptr<const Directory> check_directories(const CheckArguments& arguments,
-                                                   std::vector<std::string>& policies,
+                                                   std::vector<PolicyText>& policies,
                                                    Problems& problems) {
     std::shared_ptr<const Directory> directory;
     if (!arguments.directory.empty()) {
@@ -72,7 +78,7 @@ std::shared_ptr<const Directory> check_directories(const CheckArguments& argumen
             continue;
         }
         if (!is_directory_file(document->root())) {
-            policies.push_back(path);
+            policies.push_back({path, std::move(text)});
             continue;
         }
         auto loaded = Directory::parse(path, text, problems);
@@ -85,10 +91,10 @@ std::shared_ptr<const Directory> check_directories(const CheckArguments& argumen
 
 int run_check(const CheckArguments& arguments) {
     Problems problems;
-    std::vector<std::string> policies;
+    std::vector<PolicyText> policies;
     const auto directory = check_directories(arguments, policies, problems);
-    for (const std::string& path : policies) {
-        if (const auto policy = Policy::load(path, process_environment, problems)) {
+    for (const auto& [path, text] : policies) {
+        if (const auto policy = Policy::parse(path, text, process_environment, problems)) {
             check_words(*policy, directory.get(), problems);
             check(*policy, directory.get(), problems);
         }

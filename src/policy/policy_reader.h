@@ -38,6 +38,7 @@ private:
     // What the policy itself need not keep of a route.
     struct RoutePatterns {
         std::vector<std::string> methods;  // "ANY" among them: every method
+        absl::flat_hash_set<std::string> parameters;
     };
 
     // A section with more than it may have. The names past the bound still count as known, and what
@@ -53,7 +54,7 @@ private:
     void read_routes(const YamlNode& node);
     void read_route(const YamlNode::Entry& entry);
     void add_patterns(const YamlNode& node, RouteIndex route);
-    void note_parameters(std::string_view path);
+    void note_parameters(std::string_view path, RouteIndex route);
 
     // read_identify.cc
     void read_identify(const YamlNode* node);
@@ -159,6 +160,9 @@ private:
     // reach.cc
     void check_reach();
     void check_limit_reach(const LimitRule& rule);
+    void check_parameters(std::string_view what, const std::vector<Selector>& key,
+                          const std::vector<bool>& routes);
+    void check_all_parameters();
     void check_never_fits(const LimitRule& rule);
     void check_charges();
     void check_charges_of(RouteIndex route);

@@ -115,7 +115,8 @@ std::optional<TextProblem> take_unit(Scanner& scanner, std::int64_t& nanos) {
     }
     const std::string_view meant = nearest_word(word, known);
     if (word == "month" || word == "months" || word == "year" || word == "years") {
-        return TextProblem{at, cat("a ", word, " has no fixed length; say 30 days, 365 days")};
+        return TextProblem{at, cat("a ", word.starts_with("month") ? "month" : "year",
+                                   " has no fixed length; say 30 days, 365 days")};
     }
     return TextProblem{at, cat("unknown unit of time '", word, "'",
                                meant.empty() ? "" : cat("; did you mean '", meant, "'?"))};

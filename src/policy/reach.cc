@@ -21,7 +21,13 @@ bool contains(const std::vector<std::string>& list, std::string_view word) {
 
 }  // namespace
 
+// What is found here of a file with errors may come of them: the errors alone are told then.
 void PolicyReader::check_reach() {
+    if (reader_.error_count() > 0) {
+        check_charges();
+        return;
+    }
+    check_all_parameters();
     const bool reachable = !policy_.routes.empty() || policy_.forward_unmatched;
     if (!reachable) {
         reader_.warning({1, 1},
@@ -35,6 +41,49 @@ void PolicyReader::check_reach() {
     }
     check_charges();
     check_unused();
+}
+
+void PolicyReader::check_all_parameters() {
+    for (const LimitRule& rule : policy_.limits) {
+        check_parameters(cat("the limit '", rule.name, "'"), rule.key, rule.routes);
+    }
+    for (const CeilingRule& rule : policy_.ceilings) {
+        check_parameters(cat("the ceiling '", rule.name, "'"), rule.key, rule.routes);
+    }
+    for (const QuotaRule& rule : policy_.quotas) {
+        check_parameters(cat("the quota '", rule.name, "'"), rule.key, rule.routes);
+    }
+    for (const IdempotencyRule& rule : policy_.idempotency) {
+        check_parameters("the rule", rule.key, rule.routes);
+    }
+}
+
+// A rule that names its routes and counts by a part of the path means routes that have the part.
+void PolicyReader::check_parameters(std::string_view what, const std::vector<Selector>& key,
+                                    const std::vector<bool>& routes) {
+    for (const Selector& part : key) {
+        if (part.source != Selector::Source::path) {
+            continue;
+        }
+        bool any = false;
+        const Route* lacking = nullptr;
+        for (std::size_t i = 0; i < policy_.routes.size(); ++i) {
+            if (!routes.empty() && !routes[i]) {
+                continue;
+            }
+            if (patterns_[i].parameters.contains(part.name)) {
+                any = true;
+            } else if (lacking == nullptr) {
+                lacking = &policy_.routes[i];
+            }
+        }
+        if (lacking != nullptr && (!any || !routes.empty())) {
+            reader_.warning(
+                part.at,
+                cat(what, any ? " does not apply to" : " never applies: not to", " the route '",
+                    lacking->name, "', whose path has no {", part.name, "}"));
+        }
+    }
 }
 
 bool PolicyReader::methods_meet(const LimitRule& rule, RouteIndex route) const {

@@ -1,3 +1,6 @@
+#include <array>
+
+#include "absl/strings/ascii.h"
 #include "base/text.h"
 #include "policy/policy_reader.h"
 
@@ -7,6 +10,20 @@ namespace {
 // Networks wider than these are hardly one's own proxies.
 constexpr int widest_v4 = 8;
 constexpr int widest_v6 = 16;
+
+// Any header may hold the one address, so a slip in a known name would pass, and nobody's proxy
+// sets that.
+std::string_view header_slip(std::string_view name) {
+    constexpr std::array<std::string_view, 4> known{"X-Forwarded-For", "Forwarded", "X-Real-IP",
+                                                    "none"};
+    for (const std::string_view one : known) {
+        const std::string lower = absl::AsciiStrToLower(std::string(one));
+        if (!equal_ignoring_case(name, one) && !slip_of(name, {lower}).empty()) {
+            return one;
+        }
+    }
+    return {};
+}
 
 }  // namespace
 
@@ -23,6 +40,9 @@ void PolicyReader::read_address(const YamlNode& node) {
                 rules.header = ForwardingHeader::x_forwarded_for;
             } else if (equal_ignoring_case(*name, "Forwarded")) {
                 rules.header = ForwardingHeader::forwarded;
+            } else if (const auto meant = header_slip(*name); !meant.empty()) {
+                reader_.error(header->at, cat("unknown forwarding header '", *name,
+                                              "'; did you mean '", meant, "'?"));
             } else if (is_token(*name)) {
                 rules.header = ForwardingHeader::single;
                 rules.header_name = *name;

@@ -255,6 +255,11 @@ void PolicyReader::read_objects(const YamlNode* node, std::vector<ObjectId>& obj
                             {path_parameters_.begin(), path_parameters_.end()});
             continue;
         }
+        if (!object.in_body && !patterns_[*route].parameters.contains(object.name)) {
+            reader_.error(entry.value->at, cat("the route '", entry.key->scalar, "' has no {",
+                                               object.name, "} in its path"));
+            continue;
+        }
         objects.push_back(std::move(object));
     }
 }

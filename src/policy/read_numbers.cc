@@ -137,7 +137,8 @@ void PolicyReader::read_rate_text(const YamlNode& node, Limit shape, Numbers& nu
         if (const auto amount = parse_whole(node.scalar)) {
             shape.amount = shape.capacity = *amount;
             set_fixed(node, shape, numbers);
-        } else if (node.scalar.find('.') != std::string::npos && !by_route) {
+        } else if (node.scalar.find('.') != std::string::npos && !by_route &&
+                   node.scalar.find_first_not_of("-0123456789.") != std::string::npos) {
             set_attribute(node, node.scalar, shape, numbers);
         } else {
             reader_.error(node.at, "the number of requests in flight is a whole number, 0 or more");

@@ -97,14 +97,16 @@ void PolicyReader::add_patterns(const YamlNode& node, RouteIndex route) {
             }
             patterns_[route].methods.push_back(method);
         }
-        note_parameters(split.path);
+        note_parameters(split.path, route);
     }
 }
 
-void PolicyReader::note_parameters(std::string_view path) {
+void PolicyReader::note_parameters(std::string_view path, RouteIndex route) {
     for (const std::string_view segment : split_text(path, '/')) {
         if (segment.size() > 2 && segment.front() == '{' && segment.back() == '}') {
-            path_parameters_.insert(std::string(segment.substr(1, segment.size() - 2)));
+            std::string name(segment.substr(1, segment.size() - 2));
+            patterns_[route].parameters.insert(name);
+            path_parameters_.insert(std::move(name));
         }
     }
 }

@@ -18,7 +18,8 @@ namespace ration {
 
 class Reader {
 public:
-    Reader(std::string_view file, Problems& problems) : file_(file), problems_(problems) {}
+    Reader(std::string_view file, Problems& problems)
+        : file_(file), problems_(problems), before_(problems.errors().size()) {}
 
     void error(Position at, std::string reason) { problems_.error(file_, at, std::move(reason)); }
     // At byte `offset` of a scalar's text.
@@ -27,6 +28,8 @@ public:
         problems_.warning(file_, at, std::move(reason));
     }
     [[nodiscard]] bool full() const { return problems_.full(); }
+    // Of the file so far.
+    [[nodiscard]] std::size_t error_count() const { return problems_.errors().size() - before_; }
     // "unknown WHAT 'word'; did you mean 'x'?"
     void unknown(Position at, std::string_view what, std::string_view word,
                  const std::vector<std::string_view>& known);
@@ -52,6 +55,7 @@ public:
 private:
     std::string_view file_;
     Problems& problems_;
+    std::size_t before_;  // errors of other files
 };
 
 // Letters, digits, '_' and '-', starting with a letter or '_'; at most 64.

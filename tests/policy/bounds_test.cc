@@ -172,6 +172,42 @@ INSTANTIATE_TEST_SUITE_P(
         Bound{"Trusted", trusted, max_list_items}, Bound{"Origins", origins, max_list_items}),
     [](const auto& tested) { return std::string(tested.param.name); });
 
+// Names past the bound are known all the same: one error and no false ones behind it.
+TEST(PolicyBounds, OneTooManyIsOneError) {
+    const auto errors = [](const std::string& text) {
+        Problems problems;
+        EXPECT_EQ(Policy::parse("p", "policy: p\n" + text, nullptr, problems), nullptr);
+        EXPECT_TRUE(problems.warnings().empty()) << problems.warnings()[0].text();
+        return std::string(problems.status().message());
+    };
+    const std::string last_route = "r" + std::to_string(max_routes + 5);
+    EXPECT_EQ(
+        errors(routes(max_routes + 6) + "identify: {accepts: {" + last_route +
+               ": [any]}}\nlimits:\n  - {name: l, per: [], concurrency: {" + last_route +
+               ": 1}}\n  - {name: m, per: [], routes: [" + last_route + "], concurrency: 1}\n"),
+        "p:3:3: more than 1024 routes");
+    std::string wide = "routes:\n";
+    for (std::size_t i = 0; i * max_patterns_per_route <= max_routes; ++i) {
+        wide += "  w" + std::to_string(i) + ": [" +
+                repeated(max_patterns_per_route,
+                         [](std::size_t n) { return "GET /{x}/" + std::to_string(n) + ", "; }) +
+                "]\n";
+        for (std::size_t at = wide.find("{x}"); at != std::string::npos; at = wide.find("{x}")) {
+            wide.replace(at, 3, "w" + std::to_string(i));
+        }
+    }
+    EXPECT_EQ(errors(wide), "p:19:9: more than 1024 patterns of routes");
+    EXPECT_EQ(errors("routes: {r: GET /r}\n" + kinds(max_kinds + 2) +
+                     "  accepts: {r: [k31]}\nlimits:\n"
+                     "  - {name: l, per: [], credentials: [k30], concurrency: 1}\n"),
+              "p:5:5: more than 30 kinds of credentials");
+    EXPECT_EQ(errors("routes: {r: GET /r}\n" + refusals(max_refusals + 1) +
+                     "limits:\n  - {name: l, per: [], concurrency: 1, refuse: a256}\n"),
+              "p:4:3: more than 256 answers");
+    EXPECT_EQ(errors(limits(max_limits + 1) + "refusals: {own: {}}\n").find('\n'),
+              std::string::npos);
+}
+
 // A hostile file may be wrong in every line; the work of helping with typos stays bounded.
 TEST(PolicyBounds, AFileOfTyposIsReadInBoundedWork) {
     std::string text = "policy: p\n" + routes(max_routes) +

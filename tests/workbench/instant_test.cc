@@ -56,6 +56,24 @@ TEST(Instant, DatesAndNumbersMeanTheSame) {
     EXPECT_EQ(rfc3339(quarter), "2026-03-01T12:00:00.25Z");
 }
 
+TEST(Instant, DatesFinerThanANanosecondAreRounded) {
+    const struct {
+        const char* text;
+        const char* seconds;
+    } rows[] = {
+        {"2026-03-01T12:00:00.1234567894Z", "1772366400.123456789"},
+        {"2026-03-01T12:00:00.1234567895Z", "1772366400.123456790"},
+        {"2026-03-01T12:00:00.9999999996Z", "1772366401"},
+        {"2026-03-01T12:00:00.00000000049999999999Z", "1772366400"},
+        {"2026-12-31T23:59:59.9999999999+00:00", "1798761600"},
+    };
+    for (const auto& row : rows) {
+        const auto parsed = read_instant(row.text);
+        ASSERT_TRUE(parsed.ok()) << row.text << parsed.status();
+        EXPECT_EQ(*parsed, *read_instant(row.seconds)) << row.text;
+    }
+}
+
 TEST(Instant, RefusesWhatIsNoMoment) {
     for (const char* text : {"yesterday", "2026-02-30T00:00:00Z", "2026-01-01T00:00:00",
                              "2026-01-01", "2026-01-01T24:00:00Z", "-1", "1969-12-31T23:59:59Z",

@@ -156,6 +156,14 @@ INSTANTIATE_TEST_SUITE_P(
                  "t.test.yaml:8:47: times is a whole number from 1 to 100000, not '100001'\n"},
         WrongRow{"  - {name: x, steps: [{request: GET /, expect: {outcome: admited}}]}\n",
                  "t.test.yaml:8:58: unknown outcome 'admited'; did you mean 'admitted'?\n"},
+        WrongRow{"  - {name: x, steps: [{request: GET /, expect: {rule: rat}}]}\n",
+                 "t.test.yaml:8:55: unknown rule 'rat'; did you mean 'rate'?\n"},
+        WrongRow{"  - {name: x, steps: [{request: GET /, times: 2, expect: {rule: [any, lng]}}]}\n",
+                 "t.test.yaml:8:71: unknown rule 'lng'; did you mean 'long'?\n"},
+        WrongRow{"  - {name: x, steps: [{request: GET /, expect: {remaining: {lung: 1}}}]}\n",
+                 "t.test.yaml:8:61: unknown limit 'lung'; did you mean 'long'?\n"},
+        WrongRow{"  - {name: x, steps: [{request: GET /, expect: {used: {elsewhere: none}}}]}\n",
+                 "t.test.yaml:8:56: unknown limit 'elsewhere'\n"},
         WrongRow{"  - {name: x, steps: [{counters: off}]}\n",
                  "t.test.yaml:8:34: counters are down or up\n"},
         WrongRow{"  - {name: x, steps: []}\n",
@@ -174,6 +182,59 @@ TEST(TestFile, AProblemInAPolicyWrittenInPlaceHasItsPlaceInTheFile) {
       - {request: GET /thing}
 )");
     EXPECT_EQ(outcome.problems.rfind("t.test.yaml:13:", 0), 0U) << outcome.problems;
+}
+
+// Of the policy in force at the step, and of every sort of rule.
+TEST(TestFile, RulesOfThePolicyInForceCanBeExpected) {
+    const Outcome outcome = run(R"yaml(  - name: x
+    policy:
+      policy: other
+      routes: {thing: GET /thing, make: POST /thing}
+      limits:
+        - {name: first, per: [], token_bucket: 9/s}
+      strikes:
+        - {name: strike, per: [address], failures: 5/min, block: 1 min}
+      ceilings:
+        - {name: ceiling, routes: [make], per: [], at_most: 9 per day in Etc/UTC}
+      quotas:
+        - {name: quota, per: [workspace], at_most: 1, up: {make: body.id}}
+    steps:
+      - {request: GET /thing, expect: {rule: none, remaining: {first: 8, "strike (failures)": any
+}
+}
+}
+      - {request: GET /thing, times: 3, expect: {rule: [any, any, none]}}
+      - request: GET /nothing
+        expect: {rule: [none]}
+      - reload:
+          policy: late
+          routes: {thing: GET /thing}
+          limits:
+            - {name: second, per: [], token_bucket: 1/s}
+      - {request: GET /thing, expect: {used: {second: 1}}}
+      - {request: GET /thing, expect: {rule: second}}
+      - {request: GET /thing, expect: {rule: first}}
+)yaml");
+    EXPECT_EQ(outcome.problems, "t.test.yaml:35:46: unknown rule 'first'\n");
+}
+
+TEST(TestFile, WordsOfThePolicyAreSeenWithTheCasesDirectory) {
+    const std::string policy = R"(    policy:
+      policy: other
+      routes: {thing: GET /thing}
+      identify: {credentials: {key: {bearer: k_*}}}
+      limits:
+        - {name: first, per: [users], token_bucket: 9/s}
+    steps: [{request: GET /thing}]
+)";
+    EXPECT_EQ(run("  - name: x\n" + policy).problems,
+              "t.test.yaml:14:31: unknown word 'users'; did you mean 'user'? (or give "
+              "the directory that has it)\n");
+    EXPECT_EQ(run("  - name: x\n    directory:\n      credentials:\n        k_1: {kind: key, "
+                  "users: w}\n" +
+                  policy)
+                  .problems,
+              "");
 }
 
 bool can_be_read(std::string_view before, std::string_view repeated, std::size_t times) {

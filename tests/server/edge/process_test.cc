@@ -2,11 +2,14 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <spawn.h>
+#include <sys/file.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <csignal>
 #include <cstdio>
+#include <cstdlib>
 #include <future>
 #include <memory>
 #include <string>
@@ -191,6 +194,141 @@ TEST(ServeCommandErrors, ExitCodes) {
     EXPECT_NE(missing.errors().find("nowhere.yaml"), std::string::npos);
     Process no_file(folder, {"serve"});
     EXPECT_EQ(no_file.wait(), 2);
+}
+
+constexpr std::string_view booking_policy =
+    "policy: p\nroutes: {book: POST /bookings}\nlimits: []\n"
+    "idempotency:\n  - {routes: [book], scope: [address]}\n"
+    "ceilings:\n  - {name: c, routes: [book], per: [address], at_most: 1 per day in Etc/UTC}\n";
+
+// What shows only when a setting is used stands at the setting too.
+TEST(ServeCommandErrors, HaveTheirPlace) {
+    const Upstream other;
+    const std::string taken = cat("127.0.0.1:", other.port());
+    const struct {
+        std::string settings;
+        std::string error;
+    } cases[] = {
+        {"", "policy.yaml:5:5: ceilings, quotas and idempotency need a ledger"},
+        {"ledger: no/such/folder.db\n", "serve.yaml:4:9: "},
+        {"ledger: held.db\n", "held.db: in use by process "},
+        {"ledger: l.db\nlisteners:\n  - 127.0.0.1:0\n  - " + taken + "\n",
+         "serve.yaml:7:5: cannot listen on "},
+        {"ledger: l.db\nadmin:\n  listen: " + taken + "\n", "serve.yaml:6:3: cannot listen on "},
+        {"ledger: l.db\naccess_log: no/such/folder.log\n", "serve.yaml:5:13: access log "},
+        {"ledger: l.db\nlisteners:\n  - {address: \"127.0.0.1:0\", tls: {certificate: "
+         "policy.yaml, key: policy.yaml}}\n",
+         "serve.yaml:6:5: listener 127.0.0.1:0: "},
+        {"ledger: l.db\ncounters: {redis: no.such.host.invalid:1}\n", "serve.yaml:5:19: "},
+    };
+    for (const auto& one : cases) {
+        const Folder folder;
+        folder.write("policy.yaml", booking_policy);
+        const std::string first = "policy: policy.yaml\nupstream: http://127.0.0.1:1\n";
+        const std::string admin =
+            one.settings.find("admin:") == std::string::npos ? "admin: off\n" : "# admin\n";
+        folder.write("serve.yaml", first + admin + one.settings);
+        const int held = ::open(folder.path("held.db.lock").c_str(), O_RDWR | O_CREAT, 0600);
+        ASSERT_EQ(::flock(held, LOCK_EX), 0);
+        Process process(folder, {"serve", folder.path("serve.yaml")});
+        EXPECT_EQ(process.wait(), 1);
+        const std::string errors = process.errors();
+        const bool of_file = one.error.find(".yaml:") != std::string::npos;
+        EXPECT_NE(errors.find(of_file ? folder.path(one.error) : one.error), std::string::npos)
+            << one.settings << errors;
+        if (one.settings.find("held") != std::string::npos) {
+            EXPECT_EQ(errors.find(folder.path("serve.yaml:4:9: ")), 0U) << errors;
+        }
+        ::close(held);
+    }
+}
+
+// Reading a pipe would wait for a writer, and nobody could stop the process meanwhile.
+TEST(ServeCommandErrors, APipeIsNoPolicy) {
+    const Folder folder;
+    ASSERT_EQ(::mkfifo(folder.path("policy.yaml").c_str(), 0600), 0);
+    folder.write("serve.yaml", "policy: policy.yaml\nupstream: http://127.0.0.1:1\n");
+    for (const char* command : {"serve", "check"}) {
+        Process process(folder, {command, folder.path("serve.yaml")});
+        EXPECT_EQ(process.wait(), 1);
+        EXPECT_NE(process.errors().find(folder.path("policy.yaml: is a pipe, a socket or a "
+                                                    "device, not a file")),
+                  std::string::npos)
+            << process.errors();
+    }
+}
+
+// A ledger is opened at the start alone.
+TEST_F(ServeCommand, ALedgerGivenAtAReloadNeedsARestart) {
+    start();
+    folder_.replace("serve.yaml", folder_.read("serve.yaml") + "ledger: late.db\n");
+    process_->signal(SIGHUP);
+    EXPECT_TRUE(eventually([&] {
+        return process_->errors().find("in force only after a restart: ledger") !=
+               std::string::npos;
+    })) << process_->errors();
+    folder_.replace("policy.yaml", booking_policy);
+    process_->signal(SIGHUP);
+    EXPECT_TRUE(eventually([&] {
+        return process_->errors().find("policy.yaml:5:5: ceilings, quotas and idempotency need") !=
+               std::string::npos;
+    })) << process_->errors();
+    EXPECT_EQ(testing::ask(gateway_, "GET", "/v1/ping").status, 200);
+}
+
+// The subject of the certificate that a new connection is shown.
+std::string shown_certificate(std::uint16_t port) {
+    const std::string command = cat("openssl s_client -connect 127.0.0.1:", port,
+                                    " </dev/null 2>/dev/null | openssl x509 -noout -subject");
+    FILE* pipe = ::popen(command.c_str(), "r");
+    char line[256] = {};
+    const bool read = std::fgets(line, sizeof line, pipe) != nullptr;
+    ::pclose(pipe);
+    return read ? line : "";
+}
+
+void make_certificate(const Folder& folder, std::string_view name) {
+    const std::string command =
+        cat("openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 2 -subj "
+            "/CN=",
+            name, " -keyout ", folder.path("new.key"), " -out ", folder.path("new.crt"),
+            " 2>/dev/null");
+    ASSERT_EQ(std::system(command.c_str()), 0) << command;
+}
+
+TEST_F(ServeCommand, CertificatesAreRenewedByAReload) {
+    make_certificate(folder_, "first");
+    folder_.write("tls.crt", folder_.read("new.crt"));
+    folder_.write("tls.key", folder_.read("new.key"));
+    start(0ms, "");
+    std::string settings = folder_.read("serve.yaml");
+    settings.replace(settings.find("listeners: 127.0.0.1:0"), 22,
+                     "listeners: [\"127.0.0.1:0\", {address: \"127.0.0.1:0\", tls: {certificate: "
+                     "tls.crt, key: tls.key}}]");
+    process_.reset();
+    folder_.write("err", "");
+    folder_.write("serve.yaml", settings);
+    process_ = std::make_unique<Process>(
+        folder_, std::vector<std::string>{"serve", folder_.path("serve.yaml")});
+    ASSERT_TRUE(eventually([&] { return port_after("admin http://127.0.0.1:") != 0; }, 60));
+    const std::uint16_t port = port_after("gateway https://127.0.0.1:");
+    EXPECT_NE(shown_certificate(port).find("first"), std::string::npos);
+
+    // A certificate without its key: the old pair stays, and the place is told.
+    make_certificate(folder_, "second");
+    folder_.replace("tls.crt", folder_.read("new.crt"));
+    process_->signal(SIGHUP);
+    EXPECT_TRUE(eventually([&] {
+        return process_->errors().find(folder_.path("serve.yaml:3:28: listener 127.0.0.1:0: ")) !=
+               std::string::npos;
+    })) << process_->errors();
+    EXPECT_NE(shown_certificate(port).find("first"), std::string::npos);
+
+    // The key comes after it: noticed without a signal.
+    folder_.replace("tls.key", folder_.read("new.key"));
+    EXPECT_TRUE(
+        eventually([&] { return shown_certificate(port).find("second") != std::string::npos; }, 60))
+        << process_->errors();
 }
 
 }  // namespace

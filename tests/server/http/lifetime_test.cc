@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <filesystem>
+#include <fstream>
 #include <thread>
 
 #include "server/http/harness.h"
@@ -210,6 +211,24 @@ TEST(Listeners, OnAUnixSocket) {
         EXPECT_FALSE(upstream.requests().back().has("X-Forwarded-For"));
     }
     EXPECT_FALSE(std::filesystem::exists(path));
+}
+
+// Only a socket that a process before left there is taken away.
+TEST(Listeners, AFileWhereTheSocketWouldBeStays) {
+    const std::string path =
+        (std::filesystem::temp_directory_path() / ("ration_file_" + std::to_string(::getpid())))
+            .string();
+    std::ofstream(path) << "somebody's";
+    World world(open_policy, "");
+    Recorder recorder;
+    GatewayOptions options;
+    options.listeners = {{.address = "unix:" + path}};
+    options.upstream.port = 1;
+    const auto gateway = Gateway::start(options, world.engine(), world.clock, recorder);
+    ASSERT_FALSE(gateway.ok());
+    EXPECT_NE(gateway.status().message().find(path), std::string::npos) << gateway.status();
+    EXPECT_EQ(std::filesystem::file_size(path), 10U);
+    std::filesystem::remove(path);
 }
 
 TEST(Listeners, APortInUseIsAnError) {
