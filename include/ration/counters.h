@@ -65,6 +65,9 @@ struct Outcome {
     absl::StatusCode status = absl::StatusCode::kOk;
     bool admitted = false;
     std::uint8_t count = 0;  // levels in use, in the order of the charges
+    // Bit i: charge i met the bucket that newcomers of its limit share, since there was no room for
+    // its key. What it counts is not that key's alone.
+    std::uint16_t shared = 0;
     // The time that decided: the call's own, or what a shared store read from its clock (both
     // readings are then Unix time). It is what `Charge::taken` means.
     Now at{};

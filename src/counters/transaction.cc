@@ -74,6 +74,7 @@ bool take_in_slot(Tables& tables, const Transaction& transaction, Now now, Outco
 
 void TransactionRun::execute(Outcome& outcome) {
     outcome.count = 0;
+    outcome.shared = 0;
     outcome.admitted = false;
     outcome.at = now_;
     if (!valid()) {
@@ -341,6 +342,10 @@ inline void TransactionRun::judge(Outcome& outcome) {
                    (!refuses(charges_[i].op) || outcome.levels[i].verdict == Verdict::admitted);
     }
     outcome.admitted = admitted;
+    for (std::size_t i = 0; overflow_locked_ && i < charges_.size(); ++i) {
+        const bool shared = works_[i].shard == tables_.shard_count;
+        outcome.shared = static_cast<std::uint16_t>(outcome.shared | (shared ? 1U << i : 0U));
+    }
     // A single refused charge has changed nothing but its count of attempts.
     if (!admitted && charges_.size() > 1) {
         charge_attempts_only(outcome);

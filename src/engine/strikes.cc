@@ -77,8 +77,16 @@ public:
         static_cast<void>(apply(charges));
     }
 
-    // Counts the failure; the block that it leads to, if it does.
-    std::optional<std::uint32_t> strike() {
+    struct Begun {
+        std::uint32_t level;
+        bool kept;
+    };
+
+    // Counts the failure; the block that it leads to, if it does. Where the counters have no room
+    // for more callers the newcomers' failures are counted together, so that one may block its
+    // caller. Such a block holds like any other, but it is not kept: a flood of addresses would
+    // write the ledger once for each.
+    std::optional<Begun> strike() {
         const std::array charges{charge_of(failures_key_, rule_.failures, ChargeOp::force, 1),
                                  block_charge(ChargeOp::observe, bucket()->capacity)};
         const Outcome outcome = apply(charges);
@@ -87,7 +95,7 @@ public:
             outcome.levels[1].verdict != Verdict::admitted) {
             return std::nullopt;
         }
-        return begin_block();
+        return Begun{.level = begin_block(), .kept = (outcome.shared & 1) == 0};
     }
 
     [[nodiscard]] const StrikeRule& rule() const { return rule_; }
@@ -209,8 +217,8 @@ void judge_attempts(Exchange& exchange, int status, const Stores& stores, Now no
         const bool local = (exchange.local & bit) != 0;
         Attempt attempt(exchange, i, local ? *stores.local : stores.counters, now);
         if (attempt.rule().fails(status)) {
-            if (const auto level = attempt.strike()) {
-                tell(exchange, attempt.rule(), *level, now, stores.watcher);
+            if (const auto begun = attempt.strike(); begun && begun->kept) {
+                tell(exchange, attempt.rule(), begun->level, now, stores.watcher);
             }
         } else if (attempt.rule().cleared_by_success && is_success(status)) {
             attempt.forget();

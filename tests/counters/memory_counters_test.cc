@@ -168,6 +168,11 @@ TEST(MemoryCounters, AtTheBoundNewcomersShareOneBucketAndNobodyIsForgiven) {
     EXPECT_EQ(charge(*counters, "r/z", limit, start).verdict, Verdict::refused);
     EXPECT_EQ(charge(*counters, "r/z", limit, start, ChargeOp::observe).verdict, Verdict::refused);
     EXPECT_EQ(counters->stats().overflowed, 4U);
+    // An outcome says which of its charges met it.
+    const std::array both{Charge{.key = "r/busy", .rule_bytes = 2, .limit = limit},
+                          Charge{.key = "r/z", .rule_bytes = 2, .limit = limit}};
+    EXPECT_EQ(counters->apply_one({.charges = both}, start).shared, 2U);
+    EXPECT_EQ(counters->apply_one({.charges = std::span(both).first(1)}, start).shared, 0U);
     // Another limit has its own.
     EXPECT_EQ(charge(*counters, "s/z", limit, start).remaining, 2U);
     EXPECT_EQ(charge(*counters, "r/busy", limit, start).verdict, Verdict::refused);

@@ -7,6 +7,7 @@
 #include <thread>
 #include <vector>
 
+#include "base/text.h"
 #include "engine/block_book.h"
 #include "engine/harness.h"
 
@@ -209,6 +210,29 @@ TEST(BlockBook, ListsUpToItsBoundAndBlocksBeyondIt) {
     world.clock.advance(minutes(10));
     fail(world, asks(4), 3);
     EXPECT_EQ(book.list(10, world.now().wall).size(), 1U) << "blocks that ended make room";
+}
+
+// A block that others' failures led to is nobody's record, and a flood must not write a row for
+// each of its addresses.
+TEST(BlockBook, KeepsNoBlockThatNewcomersLedToTogether) {
+    World world(per_address, "");
+    Kept kept;
+    BlockBook book(world.engine(), &kept);
+    world.engine().watch_blocks(&book);
+    const auto from = [](int i) {
+        return Ask{.method = "POST", .path = "/login", .peer = cat("10.0.", i / 200, ".", i % 200)};
+    };
+    EXPECT_EQ(fail(world, login, 2), 2);
+    for (int i = 0; i < 9000; ++i) {
+        fail(world, from(i), 1);
+    }
+    EXPECT_GT(world.counters().stats().overflowed, 1000U);
+    EXPECT_TRUE(kept.blocks.empty());
+    EXPECT_TRUE(book.list(10, world.now().wall).empty());
+    EXPECT_EQ(world.ask(from(8999)).decision.wait, Nanos(minutes(10))) << "it holds";
+    EXPECT_EQ(fail(world, login, 2), 1) << "whose failures are known is counted as ever";
+    EXPECT_EQ(kept.blocks.size(), 1U);
+    EXPECT_EQ(book.list(10, world.now().wall).size(), 1U);
 }
 
 TEST(BlockBook, RestoresWhatWasKept) {

@@ -251,6 +251,7 @@ RedisCodec::Answer RedisCodec::decode(const RespReply& reply, const RedisCall& c
     outcome.status = absl::StatusCode::kOk;
     outcome.admitted = values[0].integer == 1;
     outcome.count = call.charges;
+    outcome.shared = 0;
     if (time_from_calls_) {
         outcome.at = call.asked;
     } else {
