@@ -7,6 +7,7 @@ thread; they take turns. `Refused` carries the answer for the caller.
 import hashlib
 import hmac
 import secrets
+import string
 import threading
 
 from http_service import Refused
@@ -21,6 +22,15 @@ DEMO_USERS = {
               "session": "sess_demo_ben", "teams": ["t_red"]},
 }
 DEMO_TEAMS = {"t_red": "Red", "t_blue": "Blue"}
+
+
+ASCII_LOWER = str.maketrans(string.ascii_uppercase, string.ascii_lowercase)
+
+
+def account_name(email):
+    """One account's spellings are those that the gateway counts as one (docs/policy.md), or guesses in
+    other spellings would be counted apart."""
+    return email.strip(" \t\r\n").translate(ASCII_LOWER)
 
 
 def digest_of(password, salt):
@@ -44,7 +54,7 @@ class Store:
         return value
 
     def _user_of(self, email):
-        wanted = email.strip().lower()
+        wanted = account_name(email)
         return next((user for user, facts in self._users.items() if facts["email"] == wanted), None)
 
     # users
@@ -129,11 +139,11 @@ class Store:
     def issue_code(self, email):
         code = f"{secrets.randbelow(10 ** CODE_DIGITS):0{CODE_DIGITS}}"
         with self._lock:
-            self._keep(self._codes, email.strip().lower(), code)
+            self._keep(self._codes, account_name(email), code)
         return code
 
     def verify_email(self, email, code):
-        wanted = email.strip().lower()
+        wanted = account_name(email)
         with self._lock:
             issued = self._codes.get(wanted)
             if issued is None or not hmac.compare_digest(issued.encode(), code.encode()):

@@ -183,6 +183,13 @@ class SignIn(Axuz):
         ben = {"email": "ben@example.org", "password": "ben-demo-password"}
         self.assertEqual(self.sign_in(ben).status, 200)
 
+    def test_what_the_gateway_counts_apart_is_another_account(self):
+        for around in ("\u00a0", "\u2003", "\f", "\v", "\x1f", "\ufeff"):
+            answer = self.sign_in({**RIGHT, "email": RIGHT["email"] + around}, address=new_address())
+            self.assertEqual(answer.status, 401, repr(around))
+        for spelled in (" \t\r\nana@example.org ", "ANA@Example.org"):
+            self.assertEqual(self.sign_in({**RIGHT, "email": spelled}).status, 200)
+
     def test_codes(self):
         statuses = [self.ask("POST", "/auth/codes", body={"email": f"user{n}@example.org"}).status
                     for n in range(6)]
