@@ -167,7 +167,8 @@ std::vector<ListedBlock> BlockBook::list(std::size_t limit, Wall now) const {
     return listed;
 }
 
-std::size_t BlockBook::lift(std::string_view subject, std::string_view rule, Now now) {
+std::optional<std::size_t> BlockBook::lift(std::string_view subject, std::string_view rule,
+                                           Now now) {
     const std::shared_ptr<const Snapshot> rules = engine_.rules();
     std::size_t lifted = 0;
     for (const StrikeRule& one : rules->policy->strikes) {
@@ -176,8 +177,11 @@ std::size_t BlockBook::lift(std::string_view subject, std::string_view rule, Now
         }
         for (const auto& [kept, block] : named(*rules->policy, one, subject)) {
             if (const auto keys = keys_of(*rules->policy, one, block.subject)) {
-                lifted += keys->blocked(engine_.counters(), now) > Nanos(0) ? 1U : 0U;
-                keys->lift(engine_.counters(), now);
+                const bool blocked = keys->blocked(engine_.counters(), now) > Nanos(0);
+                if (!keys->lift(engine_.counters(), now)) {
+                    return std::nullopt;
+                }
+                lifted += blocked ? 1U : 0U;
                 strike_off(kept);
             }
         }

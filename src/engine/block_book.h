@@ -15,6 +15,7 @@
 #include <cstdint>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -60,8 +61,10 @@ public:
 
     // Ends what holds for `subject` (a value of the key: an address, an account), with what led to
     // it: the next failure is the first. `rule` empty: of every rule. How many were lifted; blocks
-    // that another process began are lifted too where the counters are shared.
-    std::size_t lift(std::string_view subject, std::string_view rule, Now now);
+    // that another process began are lifted too where the counters are shared. nullopt: the
+    // counters gave no answer; whoever may be blocked still is still listed and kept.
+    [[nodiscard]] std::optional<std::size_t> lift(std::string_view subject, std::string_view rule,
+                                                  Now now);
 
 private:
     [[nodiscard]] static std::string kept_key(const ListedBlock& block);

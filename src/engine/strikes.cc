@@ -259,7 +259,7 @@ void StrikeKeys::block(Counters& counters, std::uint32_t level, Wall until, Wall
     static_cast<void>(counters.apply_one({.charges = charges}, now));
 }
 
-void StrikeKeys::lift(Counters& counters, Now now) const {
+bool StrikeKeys::lift(Counters& counters, Now now) const {
     const std::size_t identity = 1 + static_cast<unsigned char>(attempts_key_[0]);
     const Key failures = under(rule_.failures_name, attempts_key_, identity);
     std::vector<Key> memories;
@@ -273,10 +273,12 @@ void StrikeKeys::lift(Counters& counters, Now now) const {
         charges.push_back(
             charge_of(memories[i], rule_.levels[i].memory, ChargeOp::give_back, everything));
     }
-    static_cast<void>(counters.apply_one({.charges = charges}, now));
     const Charge attempts =
         charge_of(attempts_key_, rule_.failures, ChargeOp::give_back, everything);
-    static_cast<void>(counters.apply_one({.charges = {&attempts, 1}}, now));
+    const auto done = [&](std::span<const Charge> some) {
+        return counters.apply_one({.charges = some}, now).status == absl::StatusCode::kOk;
+    };
+    return done({&attempts, 1}) && done(charges);
 }
 
 Nanos StrikeKeys::blocked(Counters& counters, Now now) const {

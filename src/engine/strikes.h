@@ -49,8 +49,8 @@ public:
 
     // Blocks it until `until`, at that level; for blocks that were kept elsewhere.
     void block(Counters& counters, std::uint32_t level, Wall until, Wall forget_at, Now now) const;
-    // As if it had never failed.
-    void lift(Counters& counters, Now now) const;
+    // As if it had never failed. False: the counters gave no answer, and it may be blocked still.
+    [[nodiscard]] bool lift(Counters& counters, Now now) const;
     // How long it is still blocked; 0: it is not, or the counters gave no answer.
     [[nodiscard]] Nanos blocked(Counters& counters, Now now) const;
 

@@ -72,6 +72,18 @@ struct TokenTable::Entry {
     explicit Entry(IssuedToken of)
         : token(std::move(of)), last_used(nanos(token.last_used)), noted(false) {}
 
+    // nullptr: its owner is not in that directory.
+    std::shared_ptr<const Credential> of(const std::shared_ptr<const Directory>& now_in_force) {
+        const std::lock_guard lock(mutex);
+        const bool same = credential != nullptr && !directory.owner_before(now_in_force) &&
+                          !now_in_force.owner_before(directory);
+        if (!same) {
+            credential = credential_of(token, *now_in_force);
+            directory = now_in_force;
+        }
+        return credential;
+    }
+
     const IssuedToken token;
     std::atomic<std::int64_t> last_used;
     std::atomic<bool> noted;  // it stands among those whose use is to be written down
@@ -116,19 +128,16 @@ std::shared_ptr<const Credential> TokenTable::find(
         }
         entry = found->second;
     }
+    std::shared_ptr<const Credential> credential = entry->of(directory);
+    if (credential == nullptr) {
+        return nullptr;
+    }
     entry->last_used.store(nanos(now), std::memory_order_relaxed);
     if (!entry->noted.exchange(true, std::memory_order_relaxed)) {
         const std::lock_guard lock(uses_mutex_);
         used_.push_back(entry);
     }
-    const std::lock_guard lock(entry->mutex);
-    const bool same = entry->credential != nullptr && !entry->directory.owner_before(directory) &&
-                      !directory.owner_before(entry->directory);
-    if (!same) {
-        entry->credential = credential_of(entry->token, *directory);
-        entry->directory = directory;
-    }
-    return entry->credential;
+    return credential;
 }
 
 std::size_t TokenTable::size() const {

@@ -28,6 +28,10 @@ void add_reached(Credential& credential, const Entity& from, const Directory& di
 
 std::shared_ptr<const Credential> credential_of(const IssuedToken& token,
                                                 const Directory& directory) {
+    const Entity* owner = directory.entity(token.owner_kind, token.owner);
+    if (owner == nullptr && directory.has_kind(token.owner_kind)) {
+        return nullptr;
+    }
     auto credential = std::make_shared<OwnedCredential>();
     credential->kind = token.kind;
     credential->fingerprint = hex_digits(token.digest, fingerprint_digits);
@@ -38,7 +42,6 @@ std::shared_ptr<const Credential> credential_of(const IssuedToken& token,
     for (const auto& [name, number] : token.numbers) {
         credential->self.attributes.emplace_back(name, number);
     }
-    const Entity* owner = directory.entity(token.owner_kind, token.owner);
     if (owner == nullptr) {
         credential->owner.kind = token.owner_kind;
         credential->owner.id = token.owner;

@@ -28,7 +28,8 @@ public:
         const std::shared_ptr<const Directory>& directory, Wall now) = 0;
 };
 
-// The token as a credential: its owner, and whatever the directory says that leads to.
+// The token as a credential: its owner, and whatever the directory says that leads to. nullptr: the
+// directory has owners of that kind and this is none of them any more.
 [[nodiscard]] std::shared_ptr<const Credential> credential_of(const IssuedToken& token,
                                                               const Directory& directory);
 

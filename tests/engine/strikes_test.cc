@@ -181,6 +181,23 @@ TEST(BlockBook, ListsAndLifts) {
     EXPECT_EQ(fail(world, other, 5), 3);
 }
 
+TEST(BlockBook, LiftsNothingWhileTheCountersGiveNoAnswer) {
+    World world(per_address, "");
+    Kept kept;
+    BlockBook book(world.engine(), &kept);
+    world.engine().watch_blocks(&book);
+    fail(world, login, 3);
+    world.faults().down = true;
+    EXPECT_EQ(book.lift("203.0.113.7", "", world.now()), std::nullopt);
+    world.faults().down = false;
+    EXPECT_FALSE(world.ask(login).admitted);
+    EXPECT_EQ(book.list(10, world.now().wall).size(), 1U);
+    EXPECT_EQ(kept.blocks.size(), 1U);
+    EXPECT_EQ(book.lift("203.0.113.7", "", world.now()), 1U);
+    EXPECT_TRUE(world.ask(login).admitted);
+    EXPECT_TRUE(kept.blocks.empty());
+}
+
 TEST(BlockBook, ListsWhatIsInForceAndNothingElse) {
     World world(per_address, "");
     BlockBook book(world.engine(), nullptr);

@@ -120,12 +120,12 @@ TEST(TokenTable, ARequestUnderWayOutlivesTheRevocation) {
     TokenTable table;
     World world(policy, directory);
     world.engine().use_issued(&table);
-    const NewToken made = token_of("u_nobody", 5);
+    const NewToken made = token_of("u_ana", 5);
     table.add(made.token);
     const auto flight = world.begin({.bearer = made.secret});
     table.remove(made.token.id);
     world.reload(policy, "");
-    EXPECT_EQ(flight->exchange().credential->entity("user")->id, "u_nobody");
+    EXPECT_EQ(flight->exchange().credential->entity("user")->id, "u_ana");
     world.end(*flight);
 }
 
@@ -144,6 +144,23 @@ TEST(TokenTable, FollowsTheDirectoryOverReloads) {
     }
     world.reload(policy, "");
     EXPECT_EQ(world.admitted({.bearer = made.secret}, 3), 3) << "no account, no plan";
+}
+
+TEST(TokenTable, AnOwnerWhoLeftTheDirectoryTakesTheTokenAlong) {
+    TokenTable table;
+    World world(policy, directory);
+    world.engine().use_issued(&table);
+    const NewToken made = token_of("u_ana", 1000);
+    table.add(made.token);
+    EXPECT_TRUE(world.ask({.bearer = made.secret}).admitted);
+    EXPECT_EQ(table.take_uses(10).size(), 1U);
+    world.reload(policy, "entities:\n  user: {u_ben: {}}\ncredentials: {}\n");
+    EXPECT_EQ(world.ask({.bearer = made.secret}).status, 401);
+    EXPECT_TRUE(table.take_uses(10).empty()) << "that was no use of it";
+    world.reload(policy, directory);
+    EXPECT_TRUE(world.ask({.bearer = made.secret}).admitted);
+    world.reload(policy, "");
+    EXPECT_TRUE(world.ask({.bearer = made.secret}).admitted) << "users are not listed there";
 }
 
 TEST(TokenTable, ListsInPagesAndByOwner) {

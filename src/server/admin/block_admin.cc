@@ -73,8 +73,12 @@ AdminResponse BlockAdmin::lift(const AdminRequest& request) {
         return bad_request(
             R"(The body is {"subject": "203.0.113.7"}, and "rule" if only one is meant.)");
     }
-    const std::size_t lifted = book_.lift(*subject, rule.value_or(""), clock_.now());
-    return admin_json(200, {{"lifted", lifted}});
+    const auto lifted = book_.lift(*subject, rule.value_or(""), clock_.now());
+    if (!lifted) {
+        return admin_error(503, "counters_unavailable",
+                           "The counters give no answer: a block may hold still.");
+    }
+    return admin_json(200, {{"lifted", *lifted}});
 }
 
 }  // namespace ration
