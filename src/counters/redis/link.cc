@@ -310,6 +310,10 @@ void RedisLink::fail(std::unique_ptr<Call> call, RedisFailure why, bool was_sent
 void RedisLink::keep_owed(Call& call, bool was_sent) {
     std::string* command = nullptr;
     if (call.redis.repeatable) {
+        // What it frees is owed however late it is.
+        if (call.redis.not_after_at != 0) {
+            store_->codec().set_last_moment(call.redis, std::nullopt);
+        }
         command = &call.redis.command;
     } else if (was_sent && !call.redis.undo.empty()) {
         command = &call.redis.undo;

@@ -267,6 +267,20 @@ TEST_P(RedisChaos, ASlotGivenBackWhileTheServerIsAwayIsFreedLater) {
     EXPECT_TRUE(wait_for([&] { return take("r/slots", two, 2, 43).admitted; }));
 }
 
+// The server meets what it was sent when its time is over, and leaves it; it is owed all the same.
+TEST_P(RedisChaos, ASlotWhoseGivingBackGotNoAnswerIsFreedLater) {
+    const LimitRef two = *LimitRef::of(concurrency(2));
+    EXPECT_EQ(take("r/slots", two, 1, 41).levels[0].used, 1U);
+    server.pause();
+    const Charge give{.key = "r/slots", .rule_bytes = 2, .op = ChargeOp::give_back, .limit = two};
+    EXPECT_EQ(counters->apply_one({.charges = {&give, 1}, .lease = 41}, clock.now()).status,
+              absl::StatusCode::kUnavailable);
+    EXPECT_EQ(failed(RedisFailure::deadline), 1U) << "it was sent";
+    server.go_on();
+    EXPECT_TRUE(recovers());
+    EXPECT_TRUE(wait_for([&] { return take("r/slots", two, 2, 43).admitted; }));
+}
+
 // Every caller asks with a capacity of its own and must never see another's.
 TEST_P(RedisChaos, NoAnswerReachesTheWrongCallWhateverHappens) {
     constexpr int callers = 8;
