@@ -87,6 +87,15 @@ std::optional<StopReason> reason_to_stop(const EndedAttempt& ended) {
     return reason_in_time(ended);
 }
 
+// A field of a limit or a wait is there: without one the server's clock is of no use.
+bool tells_times(const HeaderLines& headers) {
+    constexpr std::string_view names[] = {"ratelimit", "ratelimit-remaining",
+                                          "x-ratelimit-remaining", "retry-after"};
+    return std::any_of(std::begin(names), std::end(names), [&](std::string_view name) {
+        return find_header(headers, name) != nullptr;
+    });
+}
+
 // What the server asked for and a little more, or any time up to the back-off's bound.
 Nanos wait_for(const EndedAttempt& ended, RandomSource& random) {
     const Nanos room = room_for(ended);
@@ -110,7 +119,8 @@ bool lists(const std::vector<int>& list, int status) {
 std::optional<std::string> joined_field(const HeaderLines& headers, std::string_view name) {
     std::optional<std::string> joined;
     for (const auto& [field, value] : headers) {
-        if (absl::EqualsIgnoreCase({field.data(), field.size()}, {name.data(), name.size()})) {
+        if (field.size() == name.size() &&
+            absl::EqualsIgnoreCase({field.data(), field.size()}, {name.data(), name.size()})) {
             joined = joined ? *joined + ", " + value : value;
         }
     }
@@ -123,6 +133,9 @@ Told read_answer(const Outcome& outcome, Wall now) {
         return told;
     }
     const HeaderLines& headers = *outcome.headers;
+    if (outcome.status < 400 && !tells_times(headers)) {
+        return told;
+    }
     const auto field = [&](std::string_view name) { return joined_field(headers, name); };
     const std::string* date = find_header(headers, "date");
     const Wall server =

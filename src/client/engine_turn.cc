@@ -137,6 +137,9 @@ void Engine::leave_multi(Pending& pending) {
 }
 
 void Engine::move_sockets(std::optional<Mono> wake_at, bool may_wait) {
+    if (in_transfer_.empty() && !may_wait) {
+        return;  // only ends are to be told
+    }
     int running = 0;
     curl_multi_perform(multi_, &running);
     read_finished();

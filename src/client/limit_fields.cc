@@ -1,9 +1,9 @@
 #include "client/limit_fields.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "absl/strings/ascii.h"
-#include "base/text.h"
 #include "client/hints.h"
 #include "wire/structured_field.h"
 
@@ -108,9 +108,11 @@ std::vector<ToldLimit> parse_limit_fields(FieldReader field, Wall now) {
     if (const auto structured = field("ratelimit")) {
         limits = structured_limits(*structured);
     }
-    for (const std::string_view prefix : {"ratelimit", "x-ratelimit"}) {
-        if (const auto remaining = field(cat(prefix, "-remaining"))) {
-            auto limit = limit_of_fields(*remaining, field(cat(prefix, "-reset")), now);
+    constexpr std::pair<std::string_view, std::string_view> families[] = {
+        {"ratelimit-remaining", "ratelimit-reset"}, {"x-ratelimit-remaining", "x-ratelimit-reset"}};
+    for (const auto& [remaining_field, reset_field] : families) {
+        if (const auto remaining = field(remaining_field)) {
+            auto limit = limit_of_fields(*remaining, field(reset_field), now);
             if (limit) {
                 limits.push_back(std::move(*limit));
             }

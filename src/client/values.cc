@@ -103,7 +103,8 @@ void CancellationAccess::unwatch(const Cancellation& cancellation, std::uint64_t
 
 const std::string* find_header(const HeaderLines& headers, std::string_view name) {
     for (const auto& [field, value] : headers) {
-        if (absl::EqualsIgnoreCase({field.data(), field.size()}, {name.data(), name.size()})) {
+        if (field.size() == name.size() &&
+            absl::EqualsIgnoreCase({field.data(), field.size()}, {name.data(), name.size()})) {
             return &value;
         }
     }
