@@ -24,7 +24,8 @@ export class Gate {
     // {rejectUntil} when the gate opens later than the policy lets a call wait.
     ask(ticket, now) {
         if (ticket.granted) {
-            if (now >= this.opensAt && this.inFlight <= this.bound()) {
+            const itsTurn = this.probe === ticket || (!this.probe && !this.probeNeeded);
+            if (itsTurn && now >= this.opensAt && this.inFlight <= this.bound()) {
                 return 'go';
             }
             this.revoke(ticket);

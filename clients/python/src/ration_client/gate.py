@@ -63,7 +63,8 @@ class Gate:
     def ask(self, ticket: Ticket, now: float) -> Answer:
         """May the ticket's call be sent now?"""
         if ticket.granted:
-            if now >= self.opens_at and (self.remaining is None or self.in_flight <= max(1, self.remaining)):
+            its_turn = self.probe is ticket or (self.probe is None and not self.probe_needed)
+            if its_turn and now >= self.opens_at and (self.remaining is None or self.in_flight <= max(1, self.remaining)):
                 return _GO
             self._revoke(ticket)
         if self._told_at - now > self._policy.max_server_wait_ms:
