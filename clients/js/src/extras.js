@@ -66,6 +66,9 @@ export class Throttle {
 // call probes.
 export class Breaker {
     constructor({windowMs = 10_000, minOutcomes = 10, failureRatio = 0.5, openMs = 5_000} = {}) {
+        if (!(windowMs > 0 && minOutcomes >= 1 && failureRatio > 0 && openMs >= 0)) {
+            throw new TypeError('breaker needs windowMs and failureRatio above 0 and minOutcomes of at least 1');
+        }
         Object.assign(this, {windowMs, minOutcomes, failureRatio, openMs});
         this.window = new Window(windowMs);
         this.openUntil = null;
@@ -111,6 +114,9 @@ export class Breaker {
 export class Concurrency {
     constructor({initial = 10, min = 1, max = 100, increasePerWindow = 1, decreaseFactor = 0.5,
         decreaseAtMostEveryMs = 1000} = {}) {
+        if (!(min >= 1 && min <= initial && initial <= max && decreaseFactor >= 0 && decreaseFactor < 1)) {
+            throw new TypeError('concurrency needs 1 <= min <= initial <= max and a decreaseFactor below 1');
+        }
         Object.assign(this, {min, max, increasePerWindow, decreaseFactor, decreaseAtMostEveryMs});
         this.limit = initial;
         this.lastCut = -Infinity;

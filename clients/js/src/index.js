@@ -9,7 +9,7 @@
 
 import {Call, recall} from './call.js';
 import {SYSTEM_CLOCK} from './clock.js';
-import {makePolicy} from './policy.js';
+import {DEFAULT_POLICY, makePolicy} from './policy.js';
 import {fieldValue, readRequest, routeMatcher} from './request.js';
 import {MAX_GATES, Shared} from './shared.js';
 
@@ -19,6 +19,10 @@ export {DEFAULT_POLICY} from './policy.js';
 const IN_BROWSER = typeof globalThis.document === 'object' ||
     (typeof globalThis.WorkerGlobalScope === 'function' && typeof globalThis.process === 'undefined');
 const DEFAULT_BUFFER = 1024 * 1024;
+const CALL_OPTIONS = new Set([...Object.keys(DEFAULT_POLICY), 'bucket', 'wholeAnswers']);
+const CLIENT_OPTIONS = new Set([...CALL_OPTIONS, 'fetch', 'clock', 'random', 'newKey', 'hooks', 'credential', 'bufferBody',
+    'bufferStreams', 'redirects', 'attemptHeader', 'secretHeaders', 'nested', 'maxGates', 'breaker', 'throttle',
+    'concurrency', 'pace']);
 
 export function createClient(options = {}) {
     const settings = makeSettings(options);
@@ -34,10 +38,21 @@ export function createClient(options = {}) {
     return client;
 }
 
+// A misspelt option would be one that does nothing.
+function checkNames(given, known) {
+    for (const name of Object.keys(given)) {
+        if (!known.has(name)) {
+            throw new TypeError(`there is no option ${name}`);
+        }
+    }
+}
+
 function makeSettings(options) {
+    checkNames(options, CLIENT_OPTIONS);
     const policy = makePolicy(options.nested ? {...options, maxRetries: 0} : options);
     return {
         policy,
+        nested: options.nested === true,
         fetch: options.fetch ?? ((url, init) => globalThis.fetch(url, init)),
         clock: options.clock ?? SYSTEM_CLOCK,
         random: options.random ?? Math.random,
@@ -53,15 +68,17 @@ function makeSettings(options) {
         attemptHeader: options.attemptHeader === undefined ? (IN_BROWSER ? null : 'Retry-Attempt') : options.attemptHeader,
         secretHeaders: options.secretHeaders ?? ['X-Api-Key'],
         maxGates: options.maxGates ?? MAX_GATES,
-        breaker: optional(options.breaker),
-        throttle: optional(options.throttle),
-        concurrency: optional(options.concurrency),
-        pace: options.pace ?? null,
+        breaker: optional(options.breaker, ['windowMs', 'minOutcomes', 'failureRatio', 'openMs']),
+        throttle: optional(options.throttle, ['k', 'windowMs']),
+        concurrency: optional(options.concurrency, ['initial', 'min', 'max', 'increasePerWindow', 'decreaseFactor',
+            'decreaseAtMostEveryMs']),
+        pace: optional(options.pace, ['ratePerMin', 'burst']),
         infos: new WeakMap(),
     };
 }
 
-function optional(value) {
+function optional(value, names) {
+    checkNames(value || {}, new Set(names));
     return value === true ? {} : value || null;
 }
 
@@ -97,7 +114,11 @@ function standardCredential({headers}) {
 }
 
 function policyOf(settings, own) {
-    return Object.keys(own).length === 0 ? settings.policy : makePolicy({...settings.policy, ...own});
+    if (Object.keys(own).length === 0) {
+        return settings.policy;
+    }
+    checkNames(own, CALL_OPTIONS);
+    return makePolicy({...settings.policy, ...own, ...(settings.nested ? {maxRetries: 0} : {})});
 }
 
 function settingsOf(settings, own) {

@@ -49,6 +49,14 @@ function checkedField(name, value, standard) {
         if (!good) {
             throw new TypeError(`${name} must be a number of at least 0, not ${String(value)}`);
         }
+    } else if (typeof standard === 'boolean') {
+        if (typeof value !== 'boolean') {
+            throw new TypeError(`${name} must be true or false`);
+        }
+    } else if (name === 'idempotencyHeader') {
+        if (typeof value !== 'string' || !/^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/.test(value)) {
+            throw new TypeError(`${name} must be the name of a field`);
+        }
     } else if (Array.isArray(standard)) {
         if (!Array.isArray(value)) {
             throw new TypeError(`${name} must be an array`);

@@ -8,8 +8,18 @@ export const MAX_GATES = 10_000;
 export const MAX_ORIGINS = 1_000;
 export const MAX_DOUBTS = 1_024;
 
+function newOrigin({policy, breaker, throttle, concurrency}) {
+    return {
+        budget: new Budget(policy),
+        breaker: breaker ? new Breaker(breaker) : null,
+        throttle: throttle ? new Throttle(throttle) : null,
+        concurrency: concurrency ? new Concurrency(concurrency) : null,
+    };
+}
+
 export class Shared {
     constructor(settings) {
+        newOrigin(settings); // throws for settings that cannot be meant: now, not at the first call
         this.settings = settings;
         this.gates = new GateBook(settings.policy, settings.random, settings.maxGates);
         this.narrowGates = new GateBook(settings.policy, settings.random, settings.maxGates);
@@ -22,13 +32,7 @@ export class Shared {
     origin(name) {
         let origin = this.origins.get(name);
         if (!origin) {
-            const {breaker, throttle, concurrency, policy} = this.settings;
-            origin = {
-                budget: new Budget(policy),
-                breaker: breaker ? new Breaker(breaker) : null,
-                throttle: throttle ? new Throttle(throttle) : null,
-                concurrency: concurrency ? new Concurrency(concurrency) : null,
-            };
+            origin = newOrigin(this.settings);
             if (this.origins.size >= MAX_ORIGINS) {
                 this.origins.delete(this.origins.keys().next().value);
             }

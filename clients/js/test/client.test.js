@@ -26,7 +26,9 @@ function world(reply, options = {}) {
 
 test('what cannot be meant is told at once', () => {
     for (const options of [{maxRetries: -1}, {maxRetries: 1.5}, {backoffBaseMs: 'x'}, {retryStatuses: 429}, {totalDeadlineMs: NaN},
-        {bucket: 'x'}, {idempotency: 'x'}, {pace: {ratePerMin: 0}}]) {
+        {bucket: 'x'}, {idempotency: 'x'}, {pace: {ratePerMin: 0}}, {maxRetrys: 1}, {redirectToGet: 'no'},
+        {idempotencyHeader: 'a b'}, {concurrency: {min: 0}}, {concurrency: {initial: 200}}, {concurrency: {decreaseFactor: 1}},
+        {breaker: {minOutcomes: 0}}, {breaker: {opensMs: 1}}, {throttle: {k: 2, window: 1}}, {pace: {ratePerMin: 1, bursts: 2}}]) {
         assert.throws(() => createClient(options), TypeError, JSON.stringify(options));
     }
     assert.equal(Object.isFrozen(DEFAULT_POLICY), true);
@@ -37,6 +39,14 @@ test('a call may have a policy of its own', async () => {
     const [answer] = await go(client(URL_A, {ration: {maxRetries: 1}}));
     assert.deepEqual([answer.status, sends.length], [503, 2]);
     assert.equal('ration' in sends[0].init, false);
+    const [misspelt] = await go(client(URL_A, {ration: {maxRetrys: 1}}));
+    assert.deepEqual([misspelt.name, sends.length], ['TypeError', 2]);
+});
+
+test('inside another retrying client a call\'s own policy makes no retries either', async () => {
+    const {client, sends, go} = world(() => ({status: 503}), {nested: true});
+    await go(client(URL_A, {ration: {maxRetries: 3}}));
+    assert.equal(sends.length, 1);
 });
 
 test('one bucket for an origin, one for a path, one of the caller\'s choice', async () => {

@@ -28,16 +28,34 @@ def answers(*statuses, headers=None):
 class Settings(unittest.TestCase):
     def test_what_cannot_be_meant_is_told_at_once(self):
         for options in ({"max_retries": -1}, {"max_retries": 1.5}, {"backoff_base_ms": "x"}, {"retry_statuses": 429},
-                        {"total_deadline_ms": float("nan")}, {"bucket": "x"}, {"idempotency": "x"}, {"pace": {"rate_per_min": 0}}):
+                        {"total_deadline_ms": float("nan")}, {"bucket": "x"}, {"idempotency": "x"}, {"pace": {"rate_per_min": 0}},
+                        {"concurrency": {"min": 0}}, {"concurrency": {"initial": 200}}, {"concurrency": {"decrease_factor": 1}},
+                        {"breaker": {"min_outcomes": 0}}):
             with self.subTest(options), self.assertRaises(ValueError):
                 ration_client.httpx.Transport(**options)
-        with self.assertRaises(TypeError):
-            ration_client.requests.Session(max_retrys=3)
+        for options in ({"max_retrys": 3}, {"breaker": {"opens_ms": 1}}, {"throttle": {"window": 1}}):
+            with self.subTest(options), self.assertRaises(TypeError):
+                ration_client.requests.Session(**options)
 
     def test_a_request_may_have_a_policy_of_its_own(self):
         client = client_of(answers(503), backoff_base_ms=1)
         answer = client.get("https://api.example/a", extensions={"ration": {"max_retries": 1}})
         self.assertEqual((answer.status_code, answer.extensions["ration"].attempts), (503, 2))
+
+    def test_a_nested_client_makes_no_retries_whatever_a_request_says(self):
+        client = client_of(answers(503), backoff_base_ms=1, nested=True)
+        answer = client.get("https://api.example/a", extensions={"ration": {"max_retries": 3}})
+        self.assertEqual(answer.extensions["ration"].attempts, 1)
+
+    def test_the_body_is_read_for_the_types_of_a_requests_own_policy(self):
+        def handler(request):
+            seen.append(request)
+            body = iter([b'{"error": {"type": "still_running"}}'])  # of no told length
+            return httpx.Response(409, content=body) if len(seen) == 1 else httpx.Response(200)
+        seen = []
+        client = client_of(handler, backoff_base_ms=1)
+        answer = client.get("https://api.example/a", extensions={"ration": {"retry_types": ["still_running"]}})
+        self.assertEqual((answer.status_code, len(seen)), (200, 2))
 
     def test_buckets(self):
         for bucket, sent in (("path", 2), ("origin", 1), (lambda facts: facts.path[:2], 1)):

@@ -95,6 +95,11 @@ class Call:
         self._origin = shared.origin(facts.origin)
         self._tickets: List[Tuple[Gate, Ticket]] = []
 
+    @property
+    def policy(self) -> Policy:
+        """The transport's, or the request's own."""
+        return self._policy
+
     def wake(self) -> None:
         self.woken = True
         if self.waker:

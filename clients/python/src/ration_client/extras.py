@@ -56,6 +56,8 @@ class Breaker:
 
     def __init__(self, window_ms: float = 10_000, min_outcomes: int = 10, failure_ratio: float = 0.5,
                  open_ms: float = 5_000) -> None:
+        if not (window_ms > 0 and min_outcomes >= 1 and failure_ratio > 0 and open_ms >= 0):
+            raise ValueError("breaker needs window_ms and failure_ratio above 0 and min_outcomes of at least 1")
         self._window_ms, self._min_outcomes, self._failure_ratio = window_ms, min_outcomes, failure_ratio
         self._open_ms, self._window = open_ms, _Window(window_ms)
         self.open_until: Optional[float] = None
@@ -93,6 +95,8 @@ class Concurrency:
 
     def __init__(self, initial: int = 10, min: int = 1, max: int = 100, increase_per_window: int = 1,
                  decrease_factor: float = 0.5, decrease_at_most_every_ms: float = 1000) -> None:
+        if not 1 <= min <= initial <= max or not 0 <= decrease_factor < 1:
+            raise ValueError("concurrency needs 1 <= min <= initial <= max and a decrease_factor below 1")
         self.limit, self._min, self._max = initial, min, max
         self._increase, self._factor, self._every_ms = increase_per_window, decrease_factor, decrease_at_most_every_ms
         self._last_cut = -math.inf

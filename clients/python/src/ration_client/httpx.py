@@ -79,11 +79,14 @@ class _Base:
         url = request.url
         facts = RequestFacts(request.method.upper(), url, _origin(url), url.path, _reader(request.headers))
         own = request.extensions.get("ration")
+        if own and self._settings.nested:
+            own = {**own, "max_retries": 0}
         policy = make_policy(own, self._settings.policy) if own else None
         return Call(self._shared, facts, body.kind, policy)
 
-    def _wants_body(self, call: Call, response: httpx.Response) -> bool:
-        policy = self._settings.policy
+    @staticmethod
+    def _wants_body(call: Call, response: httpx.Response) -> bool:
+        policy = call.policy
         if response.status_code in policy.retry_statuses or policy.retry_types:
             return response.status_code >= 400
         length = response.headers.get("content-length", "")

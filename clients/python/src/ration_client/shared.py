@@ -132,6 +132,7 @@ def _given(extra: Extra) -> Mapping[str, Any]:
 
 class Shared:
     def __init__(self, settings: Settings) -> None:
+        Origin(settings)  # raises for settings that cannot be meant: now, not at the first call
         self.settings = settings
         self.lock = threading.RLock()
         self.gates = GateBook(settings.policy, settings.random, settings.max_gates)
