@@ -17,6 +17,10 @@ Wall wall_at(Now now, Mono at) {
     return moment_after(now.wall, at - now.mono);
 }
 
+std::string gate_prefix(const Call& call) {
+    return cat(call.origin, '\n', call.credential, '\n');
+}
+
 std::string doubt_key(const Call& call) {
     return cat(call.origin, '\n', call.key);
 }
@@ -119,30 +123,42 @@ bool Dispatcher::pass_pace(Call& call, Now now, Steps& steps) {
         }
     }
     call.reserved_ = false;
-    take_places(call, now);
+    take_narrow_place(call);
     call.phase_ = Call::Phase::gates;
     return true;
 }
 
-void Dispatcher::take_places(Call& call, Now now) {
-    const std::string prefix = cat(call.origin, '\n', call.credential, '\n');
+void Dispatcher::take_narrow_place(Call& call) {
     call.place_count_ = 0;
+    call.main_place_ = false;
     // A repeat under a key may be of a call that was done: its answer is there to be had.
     const bool repeats =
         !call.key.empty() && (call.attempts_ > 0 || std::find(doubts_.begin(), doubts_.end(),
                                                               doubt_key(call)) != doubts_.end());
-    Gate* narrow = repeats ? nullptr : narrow_gates_.find(cat(prefix, call.method, ' ', call.path));
-    for (Gate* gate : {narrow, &gates_.open(prefix + call.bucket, now.mono)}) {
-        if (gate) {
-            call.places_[call.place_count_++] = {
-                gate, GateTicket{&call, call.policy->max_server_wait, call.waited_extra_}};
-        }
+    if (!repeats) {
+        take_place(call, narrow_gates_.find(cat(gate_prefix(call), call.method, ' ', call.path)));
+    }
+}
+
+// Only when it is asked next: a gate that nobody has asked may be forgotten.
+void Dispatcher::take_main_place(Call& call, Now now) {
+    take_place(call, &gates_.open(gate_prefix(call) + call.bucket, now.mono));
+    call.main_place_ = true;
+}
+
+void Dispatcher::take_place(Call& call, Gate* gate) {
+    if (gate) {
+        call.places_[call.place_count_++] = {
+            gate, GateTicket{&call, call.policy->max_server_wait, call.waited_extra_}};
     }
 }
 
 bool Dispatcher::pass_gates(Call& call, Now now, Steps& steps) {
     using What = Gate::Asked::What;
-    for (int place = 0; place < call.place_count_; ++place) {
+    for (int place = 0; place < call.place_count_ || !call.main_place_; ++place) {
+        if (place == call.place_count_) {
+            take_main_place(call, now);
+        }
         auto& [gate, ticket] = call.places_[place];
         Woken woken;
         const Gate::Asked asked = gate->ask(ticket, now.mono, woken);

@@ -73,6 +73,7 @@ private:
     std::shared_ptr<Origin> origin_;
     Place places_[2];
     int place_count_ = 0;
+    bool main_place_ = false;  // the last of them is at the bucket's gate
     bool reserved_ = false;
     bool waited_extra_ = false;
     bool ready_ = false;
@@ -107,7 +108,9 @@ private:
     void ready(Call& call);
     void run(Call& call, Now now, Steps& steps);
     [[nodiscard]] bool pass_pace(Call& call, Now now, Steps& steps);
-    void take_places(Call& call, Now now);
+    void take_narrow_place(Call& call);
+    void take_main_place(Call& call, Now now);
+    static void take_place(Call& call, Gate* gate);
     [[nodiscard]] bool pass_gates(Call& call, Now now, Steps& steps);
     [[nodiscard]] bool pass_in_flight(Call& call, Now now, Steps& steps);
     [[nodiscard]] bool pass_local_refusals(Call& call, Now now, Steps& steps);

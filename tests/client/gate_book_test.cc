@@ -55,6 +55,47 @@ TEST(Dispatcher, RemembersSoManyOriginsAndGates) {
     EXPECT_EQ(counters.budgets.size(), max_origins);
 }
 
+// While a call waits at the gate of its operation, other buckets push its own bucket's gate out.
+TEST(Dispatcher, ACallThatIsHeldFindsItsBucketLater) {
+    SeededRandom random(1);
+    VirtualClient world({}, random);
+    const Json daily = {{"status", 429},
+                        {"headers", {{"Retry-After", "30"}}},
+                        {"body", {{"error", {{"type", "daily_booking_limit"}}}}}};
+    bool refuse = true;
+    std::uint32_t in_flight = 0;
+    world.server = [&](VirtualClient::Sent& sent) {
+        const bool asked_late = sent.asked->call.bucket == "held" && !refuse;
+        for (const GateState& gate : asked_late ? world.dispatcher().counters(world.now()).gates
+                                                : std::vector<GateState>{}) {
+            in_flight += gate.bucket == "held" ? gate.in_flight : 0U;
+        }
+        world.answer(sent, Nanos(0), refuse ? daily : Json{{"status", 200}});
+    };
+    RetryPolicy once;
+    once.max_retries = 0;
+    const auto ask = [&](const std::string& bucket) -> VirtualClient::Asked& {
+        return world.ask(once, [&](Call& call) {
+            call.origin = "http://host";
+            call.path = bucket;
+            call.bucket = bucket;
+        });
+    };
+    ask("held");
+    world.run(Nanos(0));
+    refuse = false;
+    const VirtualClient::Asked& held = ask("held");
+    world.run(std::chrono::seconds(1));
+    EXPECT_FALSE(held.ended);
+    for (std::size_t i = 0; i < max_gates + 5; ++i) {
+        ask(cat("other", i));
+        world.run(std::chrono::seconds(1));
+    }
+    world.run();
+    EXPECT_EQ(held.result(), "200");
+    EXPECT_EQ(in_flight, 1U) << "it is known at its bucket's gate";
+}
+
 TEST(Dispatcher, RemembersSoManyDoubts) {
     SeededRandom random(1);
     VirtualClient world({}, random);
