@@ -68,9 +68,19 @@ absl::Status check_sqlite_ledger(const std::string& path) {
     if (!database.ok()) {
         return absl::NotFoundError(absl::StrCat(path, ": ", database.status().message()));
     }
+    if (absl::Status looked = look_at_file(path); !looked.ok()) {
+        return looked;
+    }
     absl::StatusOr<FileClaim> claim = FileClaim::take(path);
     if (!claim.ok()) {
         return absl::UnavailableError(claim.status().message());
+    }
+    absl::Status alone = database->execute("PRAGMA locking_mode=EXCLUSIVE");
+    if (alone.ok()) {
+        alone = database->integer("PRAGMA application_id").status();
+    }
+    if (alone.code() == absl::StatusCode::kAborted) {
+        return absl::UnavailableError(absl::StrCat(path, ": in use by another process"));
     }
     if (absl::Status known = recognise_ledger(*database, path); !known.ok()) {
         return known;

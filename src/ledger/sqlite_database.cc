@@ -9,8 +9,14 @@ namespace ration {
 namespace {
 
 absl::Status status_of(sqlite3* database, int code) {
-    const std::string message = std::string(sqlite3_errstr(code)) + ": " + sqlite3_errmsg(database);
+    std::string message = sqlite3_errstr(code);
+    if (const std::string_view more = sqlite3_errmsg(database); more != message) {
+        message.append(": ").append(more);
+    }
     switch (code & 0xff) {
+        case SQLITE_BUSY:
+        case SQLITE_LOCKED:
+            return absl::AbortedError(message);
         case SQLITE_CORRUPT:
         case SQLITE_NOTADB:
             return absl::DataLossError(message);
@@ -124,7 +130,12 @@ absl::StatusOr<SqliteDatabase> SqliteDatabase::open(const std::string& path, Mod
         return status_of(raw, code);
     }
     sqlite3_extended_result_codes(raw, 1);
+    sqlite3_db_config(raw, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, nullptr);
     return database;
+}
+
+void SqliteDatabase::settle_log_on_close() {
+    sqlite3_db_config(database_.get(), SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 0, nullptr);
 }
 
 absl::Status SqliteDatabase::execute(const char* sql) {

@@ -1,8 +1,8 @@
 // A thin RAII skin over SQLite: statements that reset themselves, errors as absl::Status.
 //
-// Thread rule: one thread at a time. Errors: kUnavailable with SQLite's own words for I/O, full
-// disk and locks; kDataLoss for a damaged file. Bound text and blobs must stay in place until the
-// statement was stepped.
+// Thread rule: one thread at a time. Errors: kUnavailable with SQLite's own words for I/O and full
+// disk; kAborted for another's lock; kDataLoss for a damaged file. Bound text and blobs must stay
+// in place until the statement was stepped.
 #pragma once
 
 #include <cstdint>
@@ -53,10 +53,14 @@ class SqliteDatabase {
 public:
     enum class Mode { read_only, read_write, create };
 
+    // What the log holds stays there when it is closed, so that looking at a file changes nothing.
     [[nodiscard]] static absl::StatusOr<SqliteDatabase> open(const std::string& path, Mode mode);
     SqliteDatabase(SqliteDatabase&&) noexcept = default;
     SqliteDatabase& operator=(SqliteDatabase&&) noexcept = default;
     ~SqliteDatabase() = default;
+
+    // Closing it moves the log into the database.
+    void settle_log_on_close();
 
     [[nodiscard]] absl::Status execute(const char* sql);
     [[nodiscard]] absl::StatusOr<SqliteStatement> prepare(std::string_view sql);

@@ -8,6 +8,7 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <filesystem>
 #include <span>
 #include <utility>
 
@@ -68,19 +69,40 @@ absl::Status refused(const std::string& path, std::string_view reason) {
         absl::StrCat(path, ": ", absl::string_view(reason.data(), reason.size())));
 }
 
-// A file with bytes in it that SQLite would take for a new database.
-bool is_foreign_text(const std::string& path) {
-    const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-    if (descriptor < 0) {
-        return false;
-    }
-    std::array<char, 16> head{};
-    const ssize_t size = ::read(descriptor, head.data(), head.size());
-    ::close(descriptor);
-    constexpr std::string_view magic("SQLite format 3\0", 16);
-    return size > 0 && (static_cast<std::size_t>(size) < magic.size() ||
-                        std::memcmp(head.data(), magic.data(), magic.size()) != 0);
+// Another program may have the file open without the claim.
+absl::Status unreadable(const std::string& path, const absl::Status& status) {
+    return refused(path, status.code() == absl::StatusCode::kAborted
+                             ? "in use by another process"
+                             : absl::StrCat("damaged, or not a ledger: ", status.message()));
 }
+
+constexpr std::string_view not_begun = "not a ledger: the file does not begin as a SQLite database";
+constexpr std::string_view others = "a database of another program, not a ledger";
+
+std::string newer(std::int64_t version) {
+    return absl::StrCat("schema version ", version, " is newer than ", ledger_schema_version,
+                        ", which this program knows");
+}
+
+// The first bytes of a database file: https://www.sqlite.org/fileformat2.html, section 1.3.
+struct FileHead {
+    static constexpr std::size_t bytes = 100;
+    std::array<unsigned char, bytes> data{};
+
+    [[nodiscard]] std::uint32_t number(std::size_t at, std::size_t size) const {
+        std::uint32_t value = 0;
+        for (std::size_t i = at; i < at + size; ++i) {
+            value = value << 8 | data[i];
+        }
+        return value;
+    }
+    [[nodiscard]] std::uint32_t page() const {
+        const std::uint32_t size = number(16, 2);
+        return size == 1 ? 65536 : size;
+    }
+    [[nodiscard]] std::uint32_t version() const { return number(60, 4); }
+    [[nodiscard]] std::uint32_t application() const { return number(68, 4); }
+};
 
 absl::Status migrate(SqliteDatabase& database, const std::string& path) {
     absl::StatusOr<std::int64_t> version = database.integer("PRAGMA user_version");
@@ -134,11 +156,56 @@ absl::StatusOr<bool> is_blank(SqliteDatabase& database) {
 
 }  // namespace
 
+absl::Status look_at_file(const std::string& path) {
+    struct stat info {};
+    if (::stat(path.c_str(), &info) != 0) {
+        return absl::OkStatus();  // a new one, or not to be reached: opening says why
+    }
+    if (!S_ISREG(info.st_mode)) {
+        return refused(path, "not a file");
+    }
+    const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+    if (descriptor < 0) {
+        return absl::OkStatus();
+    }
+    FileHead head;
+    const ssize_t size = ::read(descriptor, head.data.data(), head.data.size());
+    ::close(descriptor);
+    constexpr std::string_view magic("SQLite format 3\0", 16);
+    if (size <= 0) {
+        return absl::OkStatus();
+    }
+    if (static_cast<std::size_t>(size) < magic.size() ||
+        std::memcmp(head.data.data(), magic.data(), magic.size()) != 0) {
+        return refused(path, not_begun);
+    }
+    if (static_cast<std::size_t>(size) < FileHead::bytes) {
+        return refused(path, "damaged: it ends within its first page");
+    }
+    const bool ours = head.application() == application_id;
+    if (ours && head.version() > ledger_schema_version) {
+        return refused(path, newer(head.version()));
+    }
+    // A ledger has a rollback journal at most while its first page is written.
+    struct stat journal {};
+    const bool rolls_back =
+        ::stat((path + "-journal").c_str(), &journal) == 0 && journal.st_size > 0;
+    const bool begun = info.st_size > static_cast<off_t>(head.page());
+    if (!ours && (head.application() != 0 || (rolls_back && begun))) {
+        return refused(path, others);
+    }
+    return absl::OkStatus();
+}
+
 absl::StatusOr<FileClaim> FileClaim::take(const std::string& path) {
-    const std::string lock_path = path + ".lock";
+    // One lock for a file, by whatever name it is opened.
+    std::error_code unknown;
+    const std::filesystem::path real = std::filesystem::weakly_canonical(path, unknown);
+    const std::string lock_path = (unknown ? path : real.string()) + ".lock";
     const int descriptor = ::open(lock_path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
     if (descriptor < 0) {
-        return absl::UnavailableError(absl::StrCat(lock_path, ": ", std::strerror(errno)));
+        return absl::UnavailableError(
+            absl::StrCat(path, ": cannot create ", lock_path, ": ", std::strerror(errno)));
     }
     FileClaim claim(descriptor);
     if (::flock(descriptor, LOCK_EX | LOCK_NB) != 0) {
@@ -173,15 +240,13 @@ absl::Status recognise_ledger(SqliteDatabase& database, const std::string& path)
     absl::StatusOr<std::int64_t> mark = database.integer("PRAGMA application_id");
     absl::StatusOr<std::int64_t> version = database.integer("PRAGMA user_version");
     if (!mark.ok() || !version.ok()) {
-        return refused(path, absl::StrCat("damaged, or not a ledger: ",
-                                          (mark.ok() ? version : mark).status().message()));
+        return unreadable(path, (mark.ok() ? version : mark).status());
     }
     if (*mark != application_id) {
-        return refused(path, "a database of another program, not a ledger");
+        return refused(path, others);
     }
     if (*version > ledger_schema_version) {
-        return refused(path, absl::StrCat("schema version ", *version, " is newer than ",
-                                          ledger_schema_version, ", which this program knows"));
+        return refused(path, newer(*version));
     }
     absl::StatusOr<std::string> sound = database.text("PRAGMA quick_check(1)");
     if (!sound.ok() || *sound != "ok") {
@@ -194,8 +259,8 @@ absl::Status recognise_ledger(SqliteDatabase& database, const std::string& path)
 absl::StatusOr<LedgerFile> open_ledger_file(const std::string& path) {
     FileClaim claim;
     if (path != ":memory:") {
-        if (is_foreign_text(path)) {
-            return refused(path, "not a ledger: the file does not begin as a SQLite database");
+        if (absl::Status looked = look_at_file(path); !looked.ok()) {
+            return looked;
         }
         absl::StatusOr<FileClaim> taken = FileClaim::take(path);
         if (!taken.ok()) {
@@ -208,18 +273,23 @@ absl::StatusOr<LedgerFile> open_ledger_file(const std::string& path) {
     if (!database.ok()) {
         return refused(path, std::string(database.status().message()));
     }
+    // Exclusive locking keeps the WAL index in this process's memory, so that no file of it is left
+    // beside one that is refused; the claim keeps others out.
+    if (absl::Status status = database->execute("PRAGMA locking_mode=EXCLUSIVE"); !status.ok()) {
+        return unreadable(path, status);
+    }
     absl::StatusOr<bool> blank = is_blank(*database);
     if (!blank.ok()) {
-        return refused(path, absl::StrCat("damaged, or not a ledger: ", blank.status().message()));
+        return unreadable(path, blank.status());
     }
     if (!*blank) {
         if (absl::Status known = recognise_ledger(*database, path); !known.ok()) {
             return known;
         }
     }
-    // Exclusive locking keeps the WAL index in this process's memory; the claim keeps others out.
+    database->settle_log_on_close();
     if (absl::Status status = database->execute(
-            "PRAGMA locking_mode=EXCLUSIVE; PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL;"
+            "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL;"
             "PRAGMA wal_autocheckpoint=4000; PRAGMA temp_store=MEMORY; PRAGMA cache_size=-65536");
         !status.ok()) {
         return absl::Status(status.code(), absl::StrCat(path, ": ", status.message()));

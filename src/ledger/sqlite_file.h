@@ -38,6 +38,10 @@ struct LedgerFile {
 // Claims, checks, creates or migrates, and sets WAL with synchronous=FULL.
 [[nodiscard]] absl::StatusOr<LedgerFile> open_ledger_file(const std::string& path);
 
+// Refuses what can be seen to be no ledger without SQLite: that takes text for a new database, and
+// puts right what another program's crash has left, as soon as it reads. OK: it may be one.
+[[nodiscard]] absl::Status look_at_file(const std::string& path);
+
 // OK when the database is a ledger of a schema that this program knows.
 [[nodiscard]] absl::Status recognise_ledger(SqliteDatabase& database, const std::string& path);
 

@@ -62,6 +62,67 @@ TEST(SqliteLedger, ForeignAndDamagedFilesAreRefusedAndLeftAsTheyAre) {
     }
 }
 
+// What a crash has left beside a database belongs to its own program, which will want it.
+TEST(SqliteLedger, ARefusedFileKeepsItsLogAndItsJournal) {
+    const TemporaryFolder folder;
+    struct Case {
+        const char* name;
+        const char* mode;
+        const char* mark;
+        const char* left;  // beside the file after the crash
+    };
+    for (const Case& one :
+         {Case{"other.db", "WAL", "", "-wal"},
+          Case{"newer.db", "WAL", "PRAGMA application_id=0x72617469; PRAGMA user_version=99",
+               "-wal"},
+          Case{"marked.db", "DELETE", "PRAGMA application_id=7", "-journal"},
+          Case{"plain.db", "DELETE", "", "-journal"}}) {
+        const std::string made = folder.file("made.db");
+        const std::string path = folder.file(one.name);
+        sqlite3* database = nullptr;
+        sqlite3_open(made.c_str(), &database);
+        const std::string script = std::string("PRAGMA journal_mode=") + one.mode + ";" + one.mark +
+                                   ";CREATE TABLE t(x); CREATE TABLE u(x);"
+                                   "PRAGMA cache_size=1; BEGIN; WITH RECURSIVE n(i) AS (SELECT 1 "
+                                   "UNION ALL SELECT i+1 FROM n WHERE i<5000) INSERT INTO t "
+                                   "SELECT hex(randomblob(20)) FROM n;";
+        ASSERT_EQ(sqlite3_exec(database, script.c_str(), nullptr, nullptr, nullptr), SQLITE_OK);
+        for (const std::string beside : {"", one.left}) {
+            write_all(path + beside, read_all(made + beside));
+        }
+        sqlite3_exec(database, "ROLLBACK", nullptr, nullptr, nullptr);
+        sqlite3_close(database);
+        std::filesystem::remove(made);
+        const std::string before = read_all(path);
+        const std::string left = read_all(path + one.left);
+        ASSERT_FALSE(left.empty()) << one.name;
+        EXPECT_EQ(open_status(path).code(), absl::StatusCode::kFailedPrecondition) << one.name;
+        EXPECT_EQ(check_sqlite_ledger(path).code(), absl::StatusCode::kFailedPrecondition);
+        EXPECT_EQ(read_all(path), before) << one.name;
+        EXPECT_EQ(read_all(path + one.left), left) << one.name;
+        EXPECT_FALSE(std::filesystem::exists(path + "-shm")) << one.name;
+    }
+}
+
+TEST(SqliteLedger, WhoeverHoldsTheFileIsToldUnderAnyName) {
+    const TemporaryFolder folder;
+    const std::string path = folder.file("l.db");
+    const std::string link = folder.file("link.db");
+    const auto first = open_sqlite_ledger({path, {}});
+    ASSERT_TRUE(first.ok()) << first.status();
+    std::filesystem::create_symlink("l.db", link);
+    const std::string holder = "in use by process " + std::to_string(::getpid());
+    EXPECT_NE(open_status(link).ToString().find(holder), std::string::npos) << open_status(link);
+    EXPECT_NE(check_sqlite_ledger(link).ToString().find(holder), std::string::npos);
+    // The claim is taken away by hand: SQLite's own lock still holds.
+    std::filesystem::remove(path + ".lock");
+    const absl::Status second = open_status(path);
+    EXPECT_EQ(second.code(), absl::StatusCode::kFailedPrecondition);
+    EXPECT_NE(second.ToString().find("in use by another process"), std::string::npos) << second;
+    EXPECT_EQ(second.ToString().find("damaged"), std::string::npos) << second;
+    EXPECT_EQ(check_sqlite_ledger(path).code(), absl::StatusCode::kUnavailable);
+}
+
 TEST(SqliteLedger, ANewerSchemaIsRefused) {
     const TemporaryFolder folder;
     const std::string path = folder.file("l.db");
