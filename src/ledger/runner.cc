@@ -199,11 +199,12 @@ void LedgerRunner::deliver(std::shared_ptr<LedgerJob> job, LedgerReply reply) {
 void LedgerRunner::sweep_when_due() {
     const Now now = clock_.now();
     if (now.mono >= next_sweep_) {
-        next_sweep_ = now.mono + options_.sweep_every;
-        const absl::Status status = ledger_.sweep(now.wall, options_.sweep_budget);
-        note_health(status.ok());
+        const absl::StatusOr<bool> more = ledger_.sweep(now.wall, options_.sweep_budget);
+        const bool left = more.ok() && *more;
+        next_sweep_ = now.mono + (left ? options_.sweep_on : options_.sweep_every);
+        note_health(more.ok());
         if (options_.observer != nullptr) {
-            options_.observer->on_sweep(status);
+            options_.observer->on_sweep(more.status());
         }
     }
     tell_stats(now);

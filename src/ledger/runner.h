@@ -76,7 +76,8 @@ struct LedgerRunnerOptions {
     std::size_t max_batch = 512;     // jobs in one commit
     std::size_t max_held = 1'024;    // contended jobs waiting; more are answered at once
     Nanos sweep_every = std::chrono::seconds(10);
-    Nanos try_again = std::chrono::seconds(1);  // after a failure, instead of `sweep_every`
+    Nanos try_again = std::chrono::seconds(1);       // after a failure, instead of `sweep_every`
+    Nanos sweep_on = std::chrono::milliseconds(20);  // after a sweep that left something
     std::size_t sweep_budget = 500;
     bool own_thread = true;  // false: nothing happens but in `turn`, for simulations
     LedgerObserver* observer = nullptr;

@@ -30,14 +30,17 @@ std::int64_t saturating_add(std::int64_t a, std::int64_t b) {
     return __builtin_add_overflow(a, b, &sum) ? never : sum;
 }
 
-// Where a request's write would count for this ceiling.
+// Where a request's write would count for this ceiling: in the window that it was judged in, also
+// when midnight has passed since the request came (it waited in the queue, or was held). Nobody has
+// judged whether the next day has room for it.
 Place place_of(const CeilingUse& use, Wall now) {
     Place place;
     place.key = use.key;
     place.ends = nanos(use.window.end);
     if (use.kind == CeilingKind::local_day) {
         place.kind = PlaceKind::day;
-        place.at = nanos(now);
+        const std::int64_t start = use.window.start ? nanos(*use.window.start) : nanos(now);
+        place.at = std::clamp(nanos(now), start, std::max(start, place.ends - 1));
     } else {
         place.kind = PlaceKind::period;
         place.at = use.window.start ? nanos(*use.window.start) : 0;
@@ -135,6 +138,7 @@ void SqliteLedger::undo() {
     // Fails when the error itself has ended the transaction; either way none is open afterwards.
     (void)statements_.rollback.run();
     counts_.clear();
+    members_.clear();
     for (auto entry = journal_.rbegin(); entry != journal_.rend(); ++entry) {
         switch (entry->kind) {
             case JournalEntry::Kind::started: {
@@ -142,7 +146,7 @@ void SqliteLedger::undo() {
                 if (found != open_.end()) {
                     holds_.remove(entry->attempt, found->second.places);
                     open_.erase(found);
-                    std::erase(unsaved_doubts_, entry->attempt);
+                    unsaved_doubts_.erase(entry->attempt);
                 }
                 break;
             }
@@ -154,7 +158,7 @@ void SqliteLedger::undo() {
                 holds_.remove(entry->attempt, entry->before.places);
                 holds_.add(entry->attempt, entry->before.places, true);
                 open_[entry->attempt] = std::move(entry->before);
-                unsaved_doubts_.push_back(entry->attempt);
+                unsaved_doubts_.insert(entry->attempt);
                 break;
         }
     }
@@ -170,7 +174,7 @@ void SqliteLedger::doubt_unsettled(std::span<const LedgerRequest> requests) {
         if (found != open_.end() && found->second.state == State::running) {
             found->second.state = State::doubt;
             holds_.set_doubtful(settle->attempt, found->second.places);
-            unsaved_doubts_.push_back(settle->attempt);
+            unsaved_doubts_.insert(settle->attempt);
         }
     }
 }
@@ -477,6 +481,11 @@ absl::Status SqliteLedger::change_members(std::span<const QuotaChange> changes) 
         if (absl::Status status = statement.run(); !status.ok()) {
             return status;
         }
+        const auto counted = members_.find(absl::string_view(change.key.data(), change.key.size()));
+        if (counted != members_.end()) {  // an id that was there, or was not, changes nothing
+            const auto changed = static_cast<std::uint64_t>(file_.database.changes());
+            counted->second = change.up ? counted->second + changed : counted->second - changed;
+        }
     }
     return absl::OkStatus();
 }
@@ -532,8 +541,20 @@ absl::StatusOr<std::uint64_t> SqliteLedger::written(std::string_view key, const 
 }
 
 absl::StatusOr<std::uint64_t> SqliteLedger::objects(std::string_view key) {
+    const auto counted = members_.find(absl::string_view(key.data(), key.size()));
+    if (counted != members_.end()) {
+        return counted->second;
+    }
     statements_.count_members.bind_text(1, key);
-    return count_in(statements_.count_members);
+    const absl::StatusOr<std::uint64_t> count = count_in(statements_.count_members);
+    if (!count.ok()) {
+        return count;
+    }
+    if (members_.size() >= max_cached_counts) {
+        members_.clear();
+    }
+    members_[std::string(key)] = *count;
+    return count;
 }
 
 absl::StatusOr<std::uint64_t> SqliteLedger::count_in(SqliteStatement& statement) {

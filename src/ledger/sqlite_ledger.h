@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
 #include "ledger/holds.h"
 #include "ledger/sqlite_file.h"
 #include "ledger/sqlite_statements.h"
@@ -27,7 +28,7 @@ public:
     void apply(std::span<const LedgerRequest> requests, Wall now,
                std::span<LedgerReply> replies) override;
     void disown() override;
-    absl::Status sweep(Wall now, std::size_t budget) override;
+    absl::StatusOr<bool> sweep(Wall now, std::size_t budget) override;
     [[nodiscard]] LedgerStats stats() const override;
     [[nodiscard]] absl::StatusOr<LedgerRows> rows() override;
     [[nodiscard]] absl::StatusOr<std::uint64_t> level(const CeilingUse& use) override;
@@ -115,7 +116,9 @@ private:
     absl::StatusOr<std::uint64_t> objects(std::string_view key);
     absl::StatusOr<std::uint64_t> written(std::string_view key, const Place& window);
     absl::StatusOr<std::uint64_t> count_in(SqliteStatement& statement);
-    absl::Status sweep_attempts(Wall now, std::size_t budget);
+    // How many of one sort were removed at most.
+    absl::StatusOr<std::size_t> sweep_all(Wall now, std::size_t budget);
+    absl::StatusOr<std::size_t> sweep_attempts(Wall now, std::size_t budget);
 
     mutable std::mutex mutex_;
     LedgerFile file_;
@@ -126,8 +129,10 @@ private:
     absl::flat_hash_map<AttemptId, Open> open_;
     Holds holds_;
     absl::flat_hash_map<std::string, CachedCount> counts_;
+    absl::flat_hash_map<std::string, std::uint64_t> members_;  // how many objects of a quota
     std::vector<JournalEntry> journal_;
-    std::vector<AttemptId> unsaved_doubts_;  // in doubt since a batch failed; not on disk yet
+    // In doubt since a batch failed; not on disk yet.
+    absl::flat_hash_set<AttemptId> unsaved_doubts_;
     LedgerStats stats_;
 };
 

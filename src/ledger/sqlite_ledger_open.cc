@@ -81,7 +81,7 @@ absl::Status SqliteLedger::load() {
         open.places = std::move(*places);
         const AttemptId id = rows.integer(0);
         holds_.add(id, open.places, true);
-        unsaved_doubts_.push_back(id);
+        unsaved_doubts_.insert(id);
         open_.emplace(id, std::move(open));
     }
     // Written down with an empty batch, so that a file that cannot be written is found now.
@@ -94,14 +94,28 @@ void SqliteLedger::disown() {
         if (open.state == State::running) {
             open.state = State::doubt;
             holds_.set_doubtful(id, open.places);
-            unsaved_doubts_.push_back(id);
+            unsaved_doubts_.insert(id);
         }
     }
 }
 
-absl::Status SqliteLedger::sweep(Wall now, std::size_t budget) {
+absl::StatusOr<bool> SqliteLedger::sweep(Wall now, std::size_t budget) {
     const std::lock_guard lock(mutex_);
     journal_.clear();
+    const std::uint64_t swept_before = stats_.swept;
+    absl::StatusOr<std::size_t> most = sweep_all(now, budget);
+    stats_.healthy = most.ok();
+    if (!most.ok()) {
+        ++stats_.failures;
+        stats_.last_error = std::string(most.status().message());
+        stats_.swept = swept_before;
+        undo();
+        return most.status();
+    }
+    return *most >= budget;
+}
+
+absl::StatusOr<std::size_t> SqliteLedger::sweep_all(Wall now, std::size_t budget) {
     absl::Status status = statements_.begin.run();
     if (status.ok()) {
         status = save_doubts();
@@ -109,8 +123,11 @@ absl::Status SqliteLedger::sweep(Wall now, std::size_t budget) {
     if (status.ok() && !stats_.healthy) {
         status = statements_.note_written.bind(1, nanos(now)).run();
     }
+    std::size_t most = 0;
     if (status.ok()) {
-        status = sweep_attempts(now, budget);
+        const absl::StatusOr<std::size_t> attempts = sweep_attempts(now, budget);
+        most = attempts.value_or(0);
+        status = attempts.status();
     }
     const std::pair<SqliteStatement*, std::int64_t> others[] = {
         {&statements_.expire_writes, nanos(now - writes_kept)},
@@ -120,22 +137,21 @@ absl::Status SqliteLedger::sweep(Wall now, std::size_t budget) {
     for (const auto& [statement, before] : others) {
         if (status.ok()) {
             status = statement->bind(1, before).bind(2, static_cast<std::int64_t>(budget)).run();
-            stats_.swept += static_cast<std::uint64_t>(file_.database.changes());
+            const auto removed = static_cast<std::size_t>(file_.database.changes());
+            stats_.swept += removed;
+            most = std::max(most, removed);
         }
     }
     if (status.ok()) {
         status = commit();
     }
-    stats_.healthy = status.ok();
     if (!status.ok()) {
-        ++stats_.failures;
-        stats_.last_error = std::string(status.message());
-        undo();
+        return status;
     }
-    return status;
+    return most;
 }
 
-absl::Status SqliteLedger::sweep_attempts(Wall now, std::size_t budget) {
+absl::StatusOr<std::size_t> SqliteLedger::sweep_attempts(Wall now, std::size_t budget) {
     std::vector<AttemptId> expired;
     SqliteStatement& rows = statements_.expired_attempts;
     rows.bind(1, nanos(now)).bind(2, static_cast<std::int64_t>(budget));
@@ -161,7 +177,7 @@ absl::Status SqliteLedger::sweep_attempts(Wall now, std::size_t budget) {
         }
         ++stats_.swept;
     }
-    return absl::OkStatus();
+    return expired.size();
 }
 
 }  // namespace ration

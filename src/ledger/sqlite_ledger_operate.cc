@@ -82,6 +82,7 @@ absl::Status SqliteLedger::perform(const SettleDoubt& settle, Wall now, LedgerRe
 }
 
 absl::Status SqliteLedger::perform(const StateMembers& members, Wall, LedgerReply&) {
+    members_.erase(absl::string_view(members.key.data(), members.key.size()));
     statements_.clear_members.bind_text(1, members.key);
     if (absl::Status status = statements_.clear_members.run(); !status.ok()) {
         return status;

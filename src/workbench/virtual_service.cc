@@ -60,6 +60,9 @@ private:
 
 namespace {
 
+constexpr Nanos sweep_every = std::chrono::seconds(1);
+constexpr std::size_t sweep_budget = 1000;
+
 std::vector<Header> views_of(const Fields& fields) {
     std::vector<Header> views;
     for (const auto& [name, value] : fields) {
@@ -221,7 +224,20 @@ void VirtualService::ask_ledger(std::unique_ptr<InFlight> call) {
     reserve(std::move(call));
 }
 
+// As the runner of a server does: what has expired is gone before the next request is judged.
+void VirtualService::sweep_when_due() {
+    if (swept_until_ && now().wall < *swept_until_) {
+        return;
+    }
+    swept_until_ = now().wall + sweep_every;
+    for (bool more = true; more;) {
+        const absl::StatusOr<bool> swept = ledger_->sweep(now().wall, sweep_budget);
+        more = swept.ok() && *swept;
+    }
+}
+
 void VirtualService::reserve(std::unique_ptr<InFlight> call) {
+    sweep_when_due();
     const LedgerReply reply = ledger_->apply_one(call->exchange.durable->reserve(), now().wall);
     if (reply.reserved.verdict == ReserveVerdict::contended) {
         const std::uint64_t order = call->order;

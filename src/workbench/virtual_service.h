@@ -98,6 +98,7 @@ private:
     void probe(std::unique_ptr<InFlight> call);
     void conclude_probe(std::unique_ptr<InFlight> call);
     void await_upstream(std::unique_ptr<InFlight> call, std::optional<Nanos> takes);
+    void sweep_when_due();
     void reserve(std::unique_ptr<InFlight> call);
     void retry_held();
     void end_first_hold();
@@ -116,7 +117,8 @@ private:
     std::unique_ptr<KeptBlocks> kept_blocks_;
     std::unique_ptr<BlockBook> blocks_;
     std::vector<Due> pending_;  // a heap
-    std::deque<Due> held_;      // contended, in the order of their deadlines
+    std::optional<Wall> swept_until_;
+    std::deque<Due> held_;  // contended, in the order of their deadlines
     std::vector<std::unique_ptr<InFlight>> idle_;
 };
 

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <array>
+#include <set>
+#include <string>
 #include <thread>
 
 #include "ledger/ledger_world.h"
@@ -365,12 +367,57 @@ TEST_P(LedgerConformance, SweepingTakesExpiredRecordsOnlyAndInBatches) {
         const std::string identity = "k" + std::to_string(i);
         settle(reserve({key(identity), {}, {}}).attempt, SettleKind::written, &response);
     }
-    ASSERT_TRUE(ledger_->sweep(noon + 23h, 100).ok());
+    EXPECT_EQ(*ledger_->sweep(noon + 23h, 100), false);
     EXPECT_EQ(ledger_->rows()->attempts, 10U);
-    ASSERT_TRUE(ledger_->sweep(noon + 24h, 4).ok());
+    EXPECT_EQ(*ledger_->sweep(noon + 24h, 4), true);
     EXPECT_EQ(ledger_->rows()->attempts, 6U);
-    ASSERT_TRUE(ledger_->sweep(noon + 24h, 100).ok());
+    EXPECT_EQ(ledger_->stats().swept, 4U);
+    EXPECT_EQ(*ledger_->sweep(noon + 24h, 100), false);
     EXPECT_EQ(ledger_->rows()->attempts, 0U);
+}
+
+// Judged on the one day, written down after midnight: the next day's ceiling has not been asked.
+TEST_P(LedgerConformance, AWriteCountsInTheDayThatJudgedIt) {
+    const Wall midnight = noon + 12h;
+    const CeilingUse today = daily("caller", 2);
+    const CeilingUse tomorrow = daily("caller", 1, midnight);
+    const Reserved late = reserve({std::nullopt, {&today, 1}, {}}, midnight + 100ms);
+    ASSERT_EQ(late.verdict, ReserveVerdict::started);
+    EXPECT_EQ(write(tomorrow, midnight + 200ms), ReserveVerdict::started);
+    settle(late.attempt, SettleKind::written, nullptr, midnight + 300ms);
+    EXPECT_EQ(*ledger_->level(today), 1U);
+    EXPECT_EQ(*ledger_->level(tomorrow), 1U);
+    restart();
+    EXPECT_EQ(*ledger_->level(today), 1U);
+    EXPECT_EQ(*ledger_->level(tomorrow), 1U);
+    EXPECT_EQ(write(today, midnight + 400ms), ReserveVerdict::started);
+    EXPECT_EQ(write(today, midnight + 500ms), ReserveVerdict::ceiling_reached);
+}
+
+// The level is counted once and then kept up; whatever changes the set, it is the set's size.
+TEST_P(LedgerConformance, TheLevelOfAQuotaIsTheSizeOfItsSet) {
+    const QuotaUse quota{"calendars", 1000};
+    std::set<std::string> objects;
+    std::uint32_t random = 1;
+    for (int step = 0; step < 300; ++step) {
+        random = random * 1664525 + 1013904223;
+        const std::string id = "cal_" + std::to_string(random >> 16 & 15);
+        const bool up = (random >> 20 & 1) != 0;
+        const QuotaChange changes[] = {{"calendars", id, up}, {"others", id, !up}};
+        const LedgerRequest change = Settle{0, SettleKind::written, nullptr, changes};
+        if ((random >> 24 & 31) == 0) {
+            const std::vector<std::string> stated = {id, "cal_a", "cal_b"};
+            ASSERT_TRUE(ledger_->apply_one(StateMembers{"calendars", stated}, noon).status.ok());
+            objects = {stated.begin(), stated.end()};
+        } else {
+            ASSERT_TRUE(ledger_->apply_one(change, noon).status.ok());
+            up ? static_cast<void>(objects.insert(id)) : static_cast<void>(objects.erase(id));
+        }
+        if ((random >> 29) == 0) {
+            restart();
+        }
+        ASSERT_EQ(*ledger_->level(quota), objects.size()) << step;
+    }
 }
 
 TEST_P(LedgerConformance, OneOfManyIdenticalRequestsRuns) {

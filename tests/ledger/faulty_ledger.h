@@ -70,9 +70,9 @@ public:
             reply.status = status;
         }
     }
-    absl::Status sweep(Wall now, std::size_t budget) override {
+    absl::StatusOr<bool> sweep(Wall now, std::size_t budget) override {
         const absl::Status status = count_one(LedgerOperation::sweep);
-        return status.ok() ? LedgerWrapper::sweep(now, budget) : status;
+        return status.ok() ? LedgerWrapper::sweep(now, budget) : absl::StatusOr<bool>(status);
     }
     [[nodiscard]] LedgerStats stats() const override {
         LedgerStats stats = LedgerWrapper::stats();

@@ -19,7 +19,9 @@ public:
         inner_.apply(requests, now, replies);
     }
     void disown() override { inner_.disown(); }
-    absl::Status sweep(Wall now, std::size_t budget) override { return inner_.sweep(now, budget); }
+    absl::StatusOr<bool> sweep(Wall now, std::size_t budget) override {
+        return inner_.sweep(now, budget);
+    }
     [[nodiscard]] LedgerStats stats() const override { return inner_.stats(); }
     [[nodiscard]] absl::StatusOr<std::uint64_t> level(const CeilingUse& use) override {
         return inner_.level(use);

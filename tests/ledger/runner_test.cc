@@ -227,6 +227,30 @@ TEST_F(Runner, AfterAFailureTheLedgerIsTriedUntilItWorks) {
     EXPECT_EQ(admitted->wait().reserved.verdict, ReserveVerdict::started);
 }
 
+// A day of many keys must not outgrow what is swept.
+TEST_F(Runner, SweepingGoesOnUntilNothingExpiredIsLeft) {
+    for (int i = 0; i < 100; ++i) {
+        const std::string identity = "k" + std::to_string(i);
+        const Reserved begun = ledger_->apply_one(Reserve{key(identity), {}, {}}, noon).reserved;
+        ASSERT_TRUE(
+            ledger_->apply_one(Settle{begun.attempt, SettleKind::written, nullptr, {}}, noon)
+                .status.ok());
+    }
+    LedgerRunnerOptions options;
+    options.sweep_budget = 10;
+    options.own_thread = false;
+    LedgerRunner runner(*ledger_, clock_, options);
+    clock_.advance(25h);
+    for (int i = 0; i < 10; ++i) {
+        runner.turn();
+        EXPECT_EQ(ledger_->stats().swept, 10U * static_cast<unsigned>(i + 1));
+        clock_.advance(options.sweep_on);
+    }
+    // That one did not know yet that it was the last; the next looks, and rests.
+    runner.turn();
+    EXPECT_EQ(ledger_->rows()->attempts, 0U);
+}
+
 TEST_F(Runner, BeyondTheHeldBoundContentionIsAnsweredAtOnce) {
     LedgerRunnerOptions options;
     options.max_held = 1;

@@ -97,20 +97,20 @@ void CheckedLedger::settle_failure(std::span<const LedgerRequest> requests, Mode
     }
 }
 
-absl::Status CheckedLedger::sweep(Wall now, std::size_t budget) {
+absl::StatusOr<bool> CheckedLedger::sweep(Wall now, std::size_t budget) {
     ModelLedger would_be = model_;
     would_be.sweep(now);
     const std::uint64_t syncs = disk_.syncs();
-    const absl::Status status = ledger_->sweep(now, budget);
-    if (!status.ok()) {
+    absl::StatusOr<bool> more = ledger_->sweep(now, budget);
+    if (!more.ok()) {
         settle_failure({}, std::move(would_be));
-        return status;
+        return more;
     }
     disk_.forget_failure();
     model_ = std::move(would_be);
     forget_torn(syncs);
     compare("after a sweep");
-    return status;
+    return more;
 }
 
 // What a failed batch has left in the log is overwritten by the next one that writes at all.

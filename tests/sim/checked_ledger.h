@@ -40,7 +40,7 @@ public:
     void apply(std::span<const LedgerRequest> requests, Wall now,
                std::span<LedgerReply> replies) override;
     void disown() override { ledger_->disown(); }
-    absl::Status sweep(Wall now, std::size_t budget) override;
+    absl::StatusOr<bool> sweep(Wall now, std::size_t budget) override;
     [[nodiscard]] LedgerStats stats() const override { return ledger_->stats(); }
     [[nodiscard]] absl::StatusOr<std::uint64_t> level(const CeilingUse& use) override {
         return ledger_->level(use);

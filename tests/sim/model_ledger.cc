@@ -219,8 +219,10 @@ LedgerReply ModelLedger::perform(const Reserve& reserve, Wall now) {
     }
     for (const CeilingUse& use : reserve.ceilings) {
         const bool day = use.kind == CeilingKind::local_day;
+        const Wall at =
+            day ? std::max(start_of(use), std::min(now, use.window.end - Nanos(1))) : start_of(use);
         attempt.places.push_back({day ? ModelPlace::Kind::day : ModelPlace::Kind::period,
-                                  std::string(use.key), day ? now : start_of(use), use.window.end});
+                                  std::string(use.key), at, use.window.end});
     }
     for (const QuotaUse& use : reserve.quotas) {
         attempt.places.push_back(

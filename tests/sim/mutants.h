@@ -49,7 +49,9 @@ public:
         }
     }
     void disown() override { real_->disown(); }
-    absl::Status sweep(Wall now, std::size_t budget) override { return real_->sweep(now, budget); }
+    absl::StatusOr<bool> sweep(Wall now, std::size_t budget) override {
+        return real_->sweep(now, budget);
+    }
     [[nodiscard]] LedgerStats stats() const override { return real_->stats(); }
     [[nodiscard]] absl::StatusOr<std::uint64_t> level(const CeilingUse& use) override {
         return real_->level(use);
