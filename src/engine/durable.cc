@@ -48,13 +48,15 @@ const std::string* text_of(const Exchange& exchange, const std::vector<std::stri
 // The window that holds the request's arrival; nullopt: the subject lacks the zone or the anchor.
 std::optional<CalendarWindow> window_of(const Exchange& exchange, const CeilingRule& rule) {
     const Wall now = exchange.arrived.wall;
+    const std::string* name =
+        rule.zone_attribute.empty() ? &rule.zone : text_of(exchange, rule.zone_attribute);
+    absl::TimeZone zone;
+    const bool has_zone = name != nullptr && !name->empty() && absl::LoadTimeZone(*name, &zone);
+    const bool needs_zone = !rule.zone_attribute.empty() || !rule.zone.empty();
+    if (needs_zone && !has_zone) {
+        return std::nullopt;
+    }
     if (rule.kind == CeilingKind::local_day) {
-        const std::string* name =
-            rule.zone_attribute.empty() ? &rule.zone : text_of(exchange, rule.zone_attribute);
-        absl::TimeZone zone;
-        if (name == nullptr || !absl::LoadTimeZone(*name, &zone)) {
-            return std::nullopt;
-        }
         return local_day(zone, now);
     }
     const std::string* text = text_of(exchange, rule.anchor_attribute);
@@ -63,6 +65,9 @@ std::optional<CalendarWindow> window_of(const Exchange& exchange, const CeilingR
         return std::nullopt;
     }
     anchor->length = rule.length;
+    if (has_zone) {
+        anchor = in_zone(*anchor, zone);
+    }
     return billing_period(*anchor, now);
 }
 
@@ -73,9 +78,11 @@ std::string id_in(std::string_view body, const std::string& name) {
         return {};
     }
     const nlohmann::json& id = answer[name];
+    if (!id.is_string() && !id.is_number_integer()) {
+        return {};  // not written out: nesting of any depth may stand here
+    }
     const std::string text = id.is_string() ? id.get<std::string>() : id.dump();
-    const bool scalar = id.is_string() || id.is_number_integer();
-    return scalar && text.size() <= max_object_id_bytes ? text : std::string();
+    return text.size() <= max_object_id_bytes ? text : std::string();
 }
 
 }  // namespace

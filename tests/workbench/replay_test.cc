@@ -238,5 +238,33 @@ idempotency: [{routes: [order], scope: [address], doubt: probe, probe: {path: "/
     EXPECT_TRUE(told[2].starts_with(R"("outcome":"replayed","status":200)")) << told[2];
 }
 
+// An id is read out of whatever the upstream says, nested a hundred thousand deep or not.
+TEST(Replay, AnAnswersIdMayBeAnything) {
+    const Rules rules = rules_of(R"(
+policy: things
+routes: {make: POST /things}
+quotas: [{name: things, per: [], at_most: 1, up: {make: body.id}}]
+)");
+    const auto made = [](std::string_view body) {
+        return cat(R"({"at":0,"method":"POST","path":"/things","response":{"status":201,"body":")",
+                   body, "\"}}\n");
+    };
+    const std::string deep = std::string(200'000, '[') + std::string(200'000, ']');
+    std::istringstream in(made(cat(R"({\"id\":)", deep, "}")) + made(deep) +
+                          made(R"({\"id\":{\"a\":1}})") + made(R"({\"id\":1.5})") +
+                          made(R"({\"id\":12345678901234567890})") + made("{}"));
+    std::ostringstream out;
+    std::ostringstream errors;
+    ASSERT_TRUE(
+        replay({.rules = rules, .input_name = "in", .counter_bytes = 1 << 20}, in, out, errors))
+        << errors.str();
+    std::vector<bool> made_one;
+    std::istringstream lines(out.str());
+    for (std::string answer; std::getline(lines, answer);) {
+        made_one.push_back(answer.find(R"("status":201)") != std::string::npos);
+    }
+    EXPECT_EQ(made_one, (std::vector<bool>{true, true, true, true, true, false}));
+}
+
 }  // namespace
 }  // namespace ration

@@ -41,9 +41,11 @@ std::string read_objects(const Json& list, std::vector<std::string>& objects) {
         return "Objects are a list of ids.";
     }
     for (const Json& id : list) {
-        std::string text = id.is_string() ? id.get<std::string>() : id.dump();
-        if (!(id.is_string() || id.is_number_integer()) || text.empty() ||
-            text.size() > max_object_id_bytes) {
+        // Nothing else is written out: nesting of any depth may stand here.
+        std::string text = id.is_string()           ? id.get<std::string>()
+                           : id.is_number_integer() ? id.dump()
+                                                    : std::string();
+        if (text.empty() || text.size() > max_object_id_bytes) {
             return cat("An object's id is a string of 1 to ", max_object_id_bytes,
                        " bytes, or a whole number.");
         }

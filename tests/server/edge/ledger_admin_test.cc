@@ -4,6 +4,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "base/text.h"
 #include "ledger/faulty_ledger.h"
 #include "server/admin/ledger_admin.h"
 #include "server/edge/fixture.h"
@@ -249,6 +250,8 @@ TEST_F(LedgerAdminTest, MistakesAboutQuotasAreTold) {
           std::string(R"({"add": ["a"]})"), R"({"objects": [")" + longest + "y\"]}"}) {
         EXPECT_EQ(status_of("PUT", quota, body), 400) << body;
     }
+    const std::string deep = std::string(200'000, '[') + std::string(200'000, ']');
+    EXPECT_EQ(status_of("PUT", quota, cat(R"({"objects": [)", deep, "]}")), 400);
     EXPECT_EQ(status_of("PATCH", quota, R"({"objects": []})"), 400);
     EXPECT_EQ(status_of("POST", quota, R"({"objects": []})"), 405);
     EXPECT_EQ(shown(quota)["objects"], json({longest}));
