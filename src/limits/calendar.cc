@@ -104,19 +104,23 @@ std::optional<BillingAnchor> parse_anchor(std::string_view text) {
     if (!absl::ParseTime(absl::RFC3339_full, std::string(text), &time, &error)) {
         return std::nullopt;
     }
-    // The offset stands at the end: "Z", or "+hh:mm".
-    int offset = 0;
-    if (text.back() != 'Z' && text.back() != 'z') {
-        const std::string_view tail = text.substr(text.size() - 6);
-        const auto digits = [&](std::size_t at) {
-            return (tail[at] - '0') * 10 + (tail[at + 1] - '0');
-        };
-        offset = (digits(1) * 60 + digits(4)) * 60 * (tail[0] == '-' ? -1 : 1);
+    // The offset stands at the end ("Z", "+hh:mm" and the like): what the text says without it,
+    // read as UTC, is as far from the instant.
+    absl::Time local;
+    const std::string without(text.substr(0, text.find_last_of("+-Zz")));
+    if (!absl::ParseTime(absl::RFC3339_full, without + "Z", &local, &error)) {
+        return std::nullopt;
     }
+    const auto offset = static_cast<int>(absl::ToInt64Seconds(local - time));
     BillingAnchor anchor;
     anchor.zone = offset == 0 ? absl::UTCTimeZone() : absl::FixedTimeZone(offset);
     anchor.local = absl::ToCivilSecond(time, anchor.zone);
     return anchor;
+}
+
+BillingAnchor in_zone(const BillingAnchor& anchor, const absl::TimeZone& zone) {
+    const absl::Time instant = first_instant(anchor.zone, anchor.local);
+    return {absl::ToCivilSecond(instant, zone), zone, anchor.length};
 }
 
 }  // namespace ration

@@ -43,4 +43,7 @@ struct BillingAnchor {
 // An RFC 3339 instant ("2026-01-31T00:00:00Z"), read as an anchor in UTC or in its own offset.
 [[nodiscard]] std::optional<BillingAnchor> parse_anchor(std::string_view text);
 
+// The same instant as an anchor in that zone's own time, which shifts twice a year where it does.
+[[nodiscard]] BillingAnchor in_zone(const BillingAnchor& anchor, const absl::TimeZone& zone);
+
 }  // namespace ration

@@ -1,9 +1,10 @@
-// Problem: a limit whose attribute a key lacks does not apply to that key, in silence; so does one
-// whose number is text. Idea: look at every key of the directory as the engine would, and say once
-// per limit and attribute how many keys are left out, with the first of them.
+// Problem: a rule whose attribute a key lacks does not apply to that key, in silence; so does a
+// limit whose number is text. Idea: look at every key of the directory as the engine would, and say
+// once per rule and attribute how many keys are left out, with the first of them.
 #include "policy/check_directory.h"
 
 #include <algorithm>
+#include <initializer_list>
 #include <span>
 #include <string>
 #include <utility>
@@ -86,18 +87,38 @@ public:
         for (const LimitRule& rule : policy_.limits) {
             check_limit(rule);
         }
+        for (const CeilingRule& rule : policy_.ceilings) {
+            check_durable(cat("ceiling '", rule.name, "'"), rule,
+                          {&rule.at_most.attribute, &rule.zone_attribute, &rule.anchor_attribute});
+        }
+        for (const QuotaRule& rule : policy_.quotas) {
+            check_durable(cat("quota '", rule.name, "'"), rule, {&rule.at_most.attribute});
+        }
+        for (const IdempotencyRule& rule : policy_.idempotency) {
+            check_durable(cat("idempotency rule '", rule.name, "'"), rule, {});
+        }
     }
 
 private:
-    // Kinds that some route of the rule lets through.
-    [[nodiscard]] KindSet kinds_of(const LimitRule& rule) const {
-        KindSet kinds = rule.unmatched ? policy_.accepts_unmatched : 0;
+    // Kinds that some of these routes let through.
+    [[nodiscard]] KindSet let_in(const std::vector<bool>& routes) const {
+        KindSet kinds = 0;
         for (std::size_t i = 0; i < policy_.routes.size(); ++i) {
-            if (rule.covers(static_cast<RouteIndex>(i))) {
-                kinds |= policy_.routes[i].accepts;
+            kinds |= routes[i] ? policy_.routes[i].accepts : 0;
+        }
+        return kinds;
+    }
+
+    // The keys of these kinds.
+    [[nodiscard]] std::vector<const Credential*> keys_of(KindSet kinds) const {
+        std::vector<const Credential*> keys;
+        for (const auto& [secret, credential] : subjects_) {
+            const int kind = kind_index(credential->kind);
+            if (kind >= 0 && (kinds & kind_bit(static_cast<KindIndex>(kind))) != 0) {
+                keys.push_back(credential);
             }
         }
-        return kinds & rule.kinds;
+        return keys;
     }
 
     [[nodiscard]] int kind_index(std::string_view kind) const {
@@ -141,24 +162,41 @@ private:
     }
 
     void check_limit(const LimitRule& rule) {
-        std::vector<const Credential*> own;
-        const KindSet kinds = kinds_of(rule);
-        for (const auto& [secret, credential] : subjects_) {
-            const int kind = kind_index(credential->kind);
-            if (kind >= 0 && (kinds & kind_bit(static_cast<KindIndex>(kind))) != 0) {
-                own.push_back(credential);
-            }
+        std::vector<bool> routes(policy_.routes.size());
+        for (std::size_t i = 0; i < routes.size(); ++i) {
+            routes[i] = rule.covers(static_cast<RouteIndex>(i));
         }
+        const KindSet kinds = let_in(routes) | (rule.unmatched ? policy_.accepts_unmatched : 0);
+        const std::vector<const Credential*> own = keys_of(kinds & rule.kinds);
+        const std::string name = cat("limit '", rule.name, "'");
         for (const Selector& part : rule.key) {
-            check_present(rule, part, own);
+            check_present(name, part, own);
         }
         if (rule.numbers.attribute.has_value()) {
-            check_present(rule, *rule.numbers.attribute, own);
+            check_present(name, *rule.numbers.attribute, own);
             check_numbers(rule, own);
         }
     }
 
-    void check_present(const LimitRule& rule, const Selector& selector,
+    // `needed`: the attributes of its number and its window; empty where it has none.
+    void check_durable(const std::string& name, const DurableScope& rule,
+                       std::initializer_list<const std::vector<std::string>*> needed) {
+        const std::vector<const Credential*> own = keys_of(let_in(rule.routes) & rule.kinds);
+        for (const Selector& part : rule.key) {
+            check_present(name, part, own);
+        }
+        for (const std::vector<std::string>* path : needed) {
+            if (!path->empty()) {
+                Selector selector;
+                selector.source = Selector::Source::attribute;
+                selector.path = *path;
+                selector.at = rule.at;
+                check_present(name, selector, own);
+            }
+        }
+    }
+
+    void check_present(const std::string& name, const Selector& selector,
                        const std::vector<const Credential*>& own) {
         if (!depends_on_key(policy_, selector)) {
             return;
@@ -177,10 +215,9 @@ private:
         const std::string which =
             lacking == own.size() ? cat("any of the ", own.size(), " keys it is meant for")
                                   : cat(lacking, " of the ", own.size(), " keys it is meant for");
-        problems_.warning(
-            policy_.file, selector.at,
-            cat("the limit '", rule.name, "' does not apply to ", which, ", which have no ",
-                dotted(selector), "; the first is at ", place(directory_, *first)));
+        problems_.warning(policy_.file, selector.at,
+                          cat("the ", name, " does not apply to ", which, ", which have no ",
+                              dotted(selector), "; the first is at ", place(directory_, *first)));
     }
 
     void check_numbers(const LimitRule& rule, const std::vector<const Credential*>& own) {

@@ -206,7 +206,9 @@ constexpr std::array ceiling_table{
     Key{"credentials", words_schema, "Kinds it applies to; left out: all."},
     Key{"per", words_schema, "What is counted apart, as for a limit.", true},
     Key{"at_most", text_schema,
-        "15 per day in workspace.timezone; account.booking_volume per billing period.", true},
+        "15 per day in workspace.timezone; account.booking_volume per billing period, "
+        "billing quarter or billing year [from account.start] [in account.timezone].",
+        true},
     Key{"refuse", text_schema, "Name of the answer that refuses (rate_limited)."},
 };
 

@@ -261,8 +261,8 @@ struct AtMost {
 struct CeilingRule : DurableScope {
     AtMost at_most;
     CeilingKind kind = CeilingKind::local_day;
-    std::vector<std::string> zone_attribute;    // local_day: {workspace, timezone}; empty: `zone`
-    std::string zone;                           // an IANA name
+    std::vector<std::string> zone_attribute;    // {workspace, timezone}; empty: `zone`
+    std::string zone;                           // an IANA name; billing_period: or none
     PeriodLength length = PeriodLength::month;  // billing_period
     std::vector<std::string> anchor_attribute;  // {account, billing_anchor}
     std::uint16_t refusal = 0;

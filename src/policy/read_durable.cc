@@ -2,7 +2,7 @@
 //
 //   at_most: 15 per day in workspace.timezone
 //   at_most: account.booking_volume per billing period
-//   at_most: 100 per billing quarter from account.contract_start
+//   at_most: 100 per billing quarter from account.contract_start in account.timezone
 #include <algorithm>
 #include <array>
 
@@ -167,7 +167,7 @@ void PolicyReader::read_ceiling(const YamlNode& node) {
     policy_.ceilings.push_back(std::move(rule));
 }
 
-// AMOUNT per day in ZONE | AMOUNT per billing (period|quarter|year) [from ATTRIBUTE]
+// AMOUNT per day in ZONE | AMOUNT per billing (period|quarter|year) [from ATTRIBUTE] [in ZONE]
 void PolicyReader::read_ceiling_window(const YamlNode& node, CeilingRule& rule) {
     const auto text = reader_.text(node, "at_most");
     if (!text.has_value()) {
@@ -179,8 +179,10 @@ void PolicyReader::read_ceiling_window(const YamlNode& node, CeilingRule& rule) 
         read_zone(node, *text, words[4], rule);
         return;
     }
-    const bool anchored = words.size() == 6 && words[4] == "from";
-    if ((words.size() == 4 || anchored) && words[1] == "per" && words[2] == "billing") {
+    const bool anchored = words.size() >= 6 && words[4] == "from";
+    const std::size_t plain = anchored ? 6 : 4;
+    const bool zoned = words.size() == plain + 2 && words[plain] == "in";
+    if ((words.size() == plain || zoned) && words[1] == "per" && words[2] == "billing") {
         read_at_most(node, *text, words[0], rule.at_most);
         const auto* length = std::find(period_words.begin(), period_words.end(), words[3]);
         rule.kind = CeilingKind::billing_period;
@@ -189,6 +191,9 @@ void PolicyReader::read_ceiling_window(const YamlNode& node, CeilingRule& rule) 
                                : std::vector<std::string>{"account", "billing_anchor"};
         if (length != period_words.end() && anchor.has_value()) {
             rule.anchor_attribute = *std::move(anchor);
+            if (zoned) {
+                read_zone(node, *text, words[plain + 1], rule);
+            }
             return;
         }
     }

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "request/path.h"
+
 namespace ration {
 
 namespace {
@@ -60,6 +62,33 @@ void add(crypto_hash_sha256_state& state, std::string_view part) {
                               part.size());
 }
 
+// Escapes of unreserved characters undone, the others in upper case. A broken one stands for
+// itself.
+std::string canonical_query(std::string_view query) {
+    constexpr std::string_view digits = "0123456789ABCDEF";
+    std::string out;
+    out.reserve(query.size());
+    for (std::size_t i = 0; i < query.size(); ++i) {
+        const int high = query[i] == '%' && i + 2 < query.size() ? hex_value(query[i + 1]) : -1;
+        const int low = high >= 0 ? hex_value(query[i + 2]) : -1;
+        if (low < 0) {
+            out += query[i];
+            continue;
+        }
+        const auto c = static_cast<char>(high * 16 + low);
+        const bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+        if (letter || (c >= '0' && c <= '9') ||
+            std::string_view("-._~").find(c) != std::string_view::npos) {
+            out += c;
+        } else {
+            out += {'%', digits[static_cast<std::size_t>(high)],
+                    digits[static_cast<std::size_t>(low)]};
+        }
+        i += 2;
+    }
+    return out;
+}
+
 }  // namespace
 
 absl::StatusOr<std::optional<std::string_view>> idempotency_key(std::span<const Header> headers,
@@ -99,7 +128,7 @@ std::array<std::uint8_t, 32> fingerprint(const FingerprintInput& input) {
     crypto_hash_sha256_init(&state);
     add(state, input.method);
     add(state, input.path);
-    add(state, input.query);
+    add(state, canonical_query(input.query));
     std::optional<std::string> value;
     if (input.comparison == BodyComparison::by_value && is_json(input.media_type)) {
         value = canonical_json(input.body);

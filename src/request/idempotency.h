@@ -4,11 +4,12 @@
 // characters (abc) are the same key (draft-ietf-httpapi-idempotency-key-header asks for the first,
 // practice sends the second).
 //
-// Fingerprint: SHA-256 over method, path, query and body. A JSON body (media type application/json
-// or ...+json) is compared by value: order of members and blanks do not matter, strings count after
-// unescaping, numbers as exact decimals (1.0 is 1, 1e400 is not infinite). A body that is not one
-// valid JSON text, repeats a member name or is nested deeper than `max_json_depth` counts by its
-// bytes, as every other media type does.
+// Fingerprint: SHA-256 over method, path, query and body. A query's escapes are brought to one
+// spelling (RFC 3986 6.2.2); its parameters stay in their order. A JSON body (media type
+// application/json or ...+json) is compared by value: order of members and blanks do not matter,
+// strings count after unescaping, numbers as exact decimals (1.0 is 1, 1e400 is not infinite). A
+// body that is not one valid JSON text, repeats a member name or is nested deeper than
+// `max_json_depth` counts by its bytes, as every other media type does.
 //
 // Pure; thread rule: any thread.
 #pragma once

@@ -123,11 +123,36 @@ TEST(Calendar, PeriodsTileTheTimeLineFromEveryAnchorDay) {
 
 TEST(Calendar, AnchorsReadAsInstantsInTheirOwnOffset) {
     const auto anchor = parse_anchor("2026-01-31T00:00:00+02:00");
+    const absl::TimeZone utc = absl::UTCTimeZone();
     ASSERT_TRUE(anchor);
     EXPECT_EQ(anchor->local, absl::CivilSecond(2026, 1, 31));
     EXPECT_TRUE(parse_anchor("2026-01-31T00:00:00Z"));
+    const absl::Time instant = absl::FromCivil(absl::CivilSecond(2026, 1, 31, 5, 30), utc);
+    for (const char* text : {"2026-01-31T05:30:00Z", "2026-01-31T00:00:00-05:30",
+                             "2026-01-31T00:00:00-0530", "2026-01-31T11:15:00.25+05:45"}) {
+        const auto same = parse_anchor(text);
+        ASSERT_TRUE(same) << text;
+        EXPECT_EQ(absl::FromCivil(same->local, same->zone), instant) << text;
+    }
     for (const char* bad : {"", "2026-01-31", "2026-02-30T00:00:00Z", "yesterday", "Z"}) {
         EXPECT_FALSE(parse_anchor(bad)) << bad;
+    }
+}
+
+// 00:00 in New York is another instant of the UTC day in winter and in summer.
+TEST(Calendar, AnAnchorCanBeCountedInAZonesOwnTime) {
+    absl::TimeZone zone;
+    ASSERT_TRUE(absl::LoadTimeZone("America/New_York", &zone));
+    const auto instant_of = [](const char* text) {
+        absl::Time time;
+        EXPECT_TRUE(absl::ParseTime(absl::RFC3339_full, text, &time, nullptr)) << text;
+        return Wall(Nanos(absl::ToUnixNanos(time)));
+    };
+    for (const char* text : {"2026-01-31T05:00:00Z", "2026-01-31T00:00:00-05:00"}) {
+        const BillingAnchor anchor = in_zone(*parse_anchor(text), zone);
+        const CalendarWindow march = billing_period(anchor, instant_of("2026-03-15T00:00:00Z"));
+        EXPECT_EQ(march.start, instant_of("2026-02-28T00:00:00-05:00"));
+        EXPECT_EQ(march.end, instant_of("2026-03-31T00:00:00-04:00"));
     }
 }
 

@@ -62,7 +62,8 @@ TEST(Fingerprint, EqualValuesAreEqual) {
         // Past what a double holds.
         {"1e400", "10E+399"},
         {"-1e400", "-0.1e401"},
-        {R"({"a":1e400,"b":[1.50,-2],"c":"x\"1"})", R"({"c":"x\u00221","b":[15e-1,-2.0],"a":1E400})"},
+        {R"({"a":1e400,"b":[1.50,-2],"c":"x\"1"})",
+         R"({"c":"x\u00221","b":[15e-1,-2.0],"a":1E400})"},
         {R"([{"b":{"d":1,"c":2},"a":3},4])", R"([ {"a":3.0, "b":{"c":2,"d":1e0}} ,4])"},
     };
     for (const auto& [a, b] : equal) {
@@ -122,6 +123,27 @@ TEST(Fingerprint, CoversMethodPathQueryAndTheirBorders) {
     other = base;
     other.method = "PUT";
     EXPECT_NE(fingerprint(base), fingerprint(other));
+}
+
+TEST(Fingerprint, QueriesAreComparedWithTheirEscapesInOneSpelling) {
+    const auto of = [](std::string_view query) {
+        return fingerprint({"POST", "/a", query, "", "x", BodyComparison::by_value});
+    };
+    for (const auto& [a, b] : std::vector<std::pair<const char*, const char*>>{
+             {"x=%41%7e", "x=A~"}, {"x=%2f&y", "x=%2F&y"}, {"%3d=%e2%82%ac", "%3D=%E2%82%AC"}}) {
+        EXPECT_EQ(of(a), of(b)) << a;
+    }
+    for (const auto& [a, b] :
+         std::vector<std::pair<const char*, const char*>>{{"a=1&b=2", "b=2&a=1"},
+                                                          {"x=%2F", "x=/"},
+                                                          {"x=%26y", "x=&y"},
+                                                          {"x=+", "x=%20"},
+                                                          {"x=%4", "x=4"},
+                                                          {"x=%4g", "x=%4G"},
+                                                          {"x=%2541", "x=%41"},
+                                                          {"", "x"}}) {
+        EXPECT_NE(of(a), of(b)) << a;
+    }
 }
 
 TEST(Fingerprint, BytesCanBeAskedFor) {
