@@ -241,7 +241,7 @@ struct LedgerRows {
     std::uint64_t members = 0;   // objects of quotas
     std::uint64_t blocks = 0;
 };
-inline constexpr std::uint64_t max_counted_rows = 1'000'000;
+inline constexpr std::uint64_t max_counted_rows = 100'000;
 inline constexpr Nanos settled_kept = std::chrono::hours(30 * 24);
 
 class Ledger {

@@ -125,7 +125,6 @@ LedgerStats SqliteLedger::stats() const {
 }
 
 absl::StatusOr<LedgerRows> SqliteLedger::rows() {
-    const std::lock_guard lock(mutex_);
     LedgerRows rows;
     const std::pair<SqliteStatement*, std::uint64_t*> counts[] = {
         {&statements_.row_count_of_attempts, &rows.attempts},
@@ -134,6 +133,7 @@ absl::StatusOr<LedgerRows> SqliteLedger::rows() {
         {&statements_.row_count_of_members, &rows.members},
         {&statements_.row_count_of_blocks, &rows.blocks}};
     for (const auto& [statement, count] : counts) {
+        const std::lock_guard lock(mutex_);  // for each alone: requests are judged in between
         statement->bind(1, static_cast<std::int64_t>(max_counted_rows));
         const absl::StatusOr<std::uint64_t> counted = count_in(*statement);
         if (!counted.ok()) {
