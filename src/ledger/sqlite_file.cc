@@ -76,6 +76,13 @@ absl::Status unreadable(const std::string& path, const absl::Status& status) {
                              : absl::StrCat("damaged, or not a ledger: ", status.message()));
 }
 
+// What stands beside a file stands beside the file itself, by whatever link it is opened.
+std::string real_path(const std::string& path) {
+    std::error_code unknown;
+    const std::filesystem::path real = std::filesystem::weakly_canonical(path, unknown);
+    return unknown ? path : real.string();
+}
+
 constexpr std::string_view not_begun = "not a ledger: the file does not begin as a SQLite database";
 constexpr std::string_view others = "a database of another program, not a ledger";
 
@@ -189,7 +196,7 @@ absl::Status look_at_file(const std::string& path) {
     // A ledger has a rollback journal at most while its first page is written.
     struct stat journal {};
     const bool rolls_back =
-        ::stat((path + "-journal").c_str(), &journal) == 0 && journal.st_size > 0;
+        ::stat((real_path(path) + "-journal").c_str(), &journal) == 0 && journal.st_size > 0;
     const bool begun = info.st_size > static_cast<off_t>(head.page());
     if (!ours && (head.application() != 0 || (rolls_back && begun))) {
         return refused(path, others);
@@ -198,10 +205,7 @@ absl::Status look_at_file(const std::string& path) {
 }
 
 absl::StatusOr<FileClaim> FileClaim::take(const std::string& path) {
-    // One lock for a file, by whatever name it is opened.
-    std::error_code unknown;
-    const std::filesystem::path real = std::filesystem::weakly_canonical(path, unknown);
-    const std::string lock_path = (unknown ? path : real.string()) + ".lock";
+    const std::string lock_path = real_path(path) + ".lock";
     const int descriptor = ::open(lock_path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
     if (descriptor < 0) {
         return absl::UnavailableError(

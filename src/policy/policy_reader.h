@@ -166,6 +166,7 @@ private:
     void check_never_fits(const LimitRule& rule);
     void check_charges();
     void check_charges_of(RouteIndex route);
+    void check_durable_of(RouteIndex route);
     void check_unused();
     [[nodiscard]] bool methods_meet(const LimitRule& rule, RouteIndex route) const;
 

@@ -150,6 +150,41 @@ void PolicyReader::check_charges() {
     check_charges_of(no_route);
     for (std::size_t i = 0; i < policy_.routes.size(); ++i) {
         check_charges_of(static_cast<RouteIndex>(i));
+        check_durable_of(static_cast<RouteIndex>(i));
+    }
+}
+
+// One past the bound would not be judged.
+void PolicyReader::check_durable_of(RouteIndex route) {
+    const Route& here = policy_.routes[route];
+    for (std::size_t k = 0; k < policy_.kinds.size(); ++k) {
+        const auto kind = static_cast<KindIndex>(k);
+        if ((here.accepts & kind_bit(kind)) == 0) {
+            continue;
+        }
+        const auto whose = cat("the route '", here.name, "' with kind '", policy_.kinds[k], "'");
+        const auto covering = [&](const auto& rules) {
+            return std::count_if(rules.begin(), rules.end(), [&](const DurableScope& rule) {
+                return rule.covers(route, kind);
+            });
+        };
+        const auto bound = [&](const auto& rules, std::string_view what, std::size_t most) {
+            const auto count = static_cast<std::size_t>(covering(rules));
+            if (count > most) {
+                reader_.error(here.at,
+                              cat(count, " ", what, " apply to ", whose, "; at most ", most));
+            }
+            return count > most;
+        };
+        if (bound(policy_.ceilings, "ceilings", max_ceilings_per_request) ||
+            bound(policy_.quotas, "quotas", max_quotas_per_request)) {
+            return;
+        }
+        if (covering(policy_.idempotency) > 1) {
+            reader_.warning(here.at, cat("several idempotency rules are meant for ", whose,
+                                         "; only the first is asked"));
+            return;
+        }
     }
 }
 
