@@ -219,7 +219,8 @@ TEST(ServeCommandErrors, HaveTheirPlace) {
         {"ledger: l.db\nlisteners:\n  - {address: \"127.0.0.1:0\", tls: {certificate: "
          "policy.yaml, key: policy.yaml}}\n",
          "serve.yaml:6:5: listener 127.0.0.1:0: "},
-        {"ledger: l.db\ncounters: {redis: no.such.host.invalid:1}\n", "serve.yaml:5:19: "},
+        {"ledger: l.db\ncounters: {redis: {address: \"127.0.0.1:1\", tls: {ca: policy.yaml}}}\n",
+         "serve.yaml:5:19: counters: redis: "},
     };
     for (const auto& one : cases) {
         const Folder folder;
