@@ -1,5 +1,5 @@
 // Every message that a bad policy gets, with its exact place:
-// tests/policy/data/refused_policies.txt and refused_identities.txt.
+// tests/policy/data/refused_policies.txt, refused_values.txt and refused_identities.txt.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -49,6 +49,8 @@ const std::string data = std::string(RATION_SOURCE_DIR) + "/tests/policy/data/";
 
 INSTANTIATE_TEST_SUITE_P(File, RefusedPolicy,
                          ::testing::ValuesIn(read_cases(data + "refused_policies.txt")), test_name);
+INSTANTIATE_TEST_SUITE_P(Values, RefusedPolicy,
+                         ::testing::ValuesIn(read_cases(data + "refused_values.txt")), test_name);
 INSTANTIATE_TEST_SUITE_P(Identities, RefusedPolicy,
                          ::testing::ValuesIn(read_cases(data + "refused_identities.txt")),
                          test_name);
