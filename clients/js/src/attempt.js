@@ -56,9 +56,10 @@ async function sendFollowing(call, signal) {
     const follows = settings.redirects === 'client' && (request.init.redirect ?? 'follow') === 'follow';
     let hop = {url: request.url.href, method: request.method, body: request.body, dropSecrets: false};
     for (let followed = 0; ; followed += 1) {
-        const init = {...request.init, method: hop.method, headers: headersFor(call, hop), signal};
-        init.redirect = follows ? 'manual' : request.init.redirect;
-        init.body = hop.body?.make();
+        const init = {
+            ...request.init, method: hop.method, headers: headersFor(call, hop), signal,
+            redirect: follows ? 'manual' : request.init.redirect, body: hop.body?.make(),
+        };
         if (isStream(init.body)) {
             init.duplex = 'half';
         }

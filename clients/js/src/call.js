@@ -28,7 +28,10 @@ const WAKEABLE = new Set(['gate', 'concurrency']); // other waits end at their m
 
 export class Call {
     constructor(shared, request, settings, policy) {
-        Object.assign(this, {shared, request, settings, policy});
+        this.shared = shared;
+        this.request = request;
+        this.settings = settings;
+        this.policy = policy;
         this.clock = settings.clock;
         this.ownWaiter = null;
         this.startedAt = this.clock.now();
@@ -202,10 +205,15 @@ export class Call {
         this.attempts += 1;
         this.shared.counters.sends += 1;
         const left = this.startedAt + this.policy.totalDeadlineMs - this.clock.now();
-        this.hook('onSend', {attempt: this.attempts, method: this.method, url: this.request.url.href});
+        const {onSend, onAnswer} = this.settings.hooks; // an event that nobody hears is not made
+        if (onSend) {
+            this.hook('onSend', {attempt: this.attempts, method: this.method, url: this.request.url.href});
+        }
         const outcome = await attempt(this, Math.max(1, Math.min(this.policy.attemptTimeoutMs, left)));
-        this.hook('onAnswer', {attempt: this.attempts, status: outcome.status ?? null, error: outcome.error ?? null,
-            response: outcome.response ?? null});
+        if (onAnswer) {
+            this.hook('onAnswer', {attempt: this.attempts, status: outcome.status ?? null, error: outcome.error ?? null,
+                response: outcome.response ?? null});
+        }
         return outcome;
     }
 
@@ -338,10 +346,13 @@ export class Call {
     }
 
     finish(reason, retryAt) {
+        const {status, errorType} = this.last;
         this.info = Object.freeze({
-            attempts: this.attempts, reason, retryAt, idempotencyKey: this.key, waitedMs: this.waitedMs, ...this.last,
+            attempts: this.attempts, reason, retryAt, idempotencyKey: this.key, waitedMs: this.waitedMs, status, errorType,
         });
-        this.hook('onDone', {...this.info, attempt: this.attempts});
+        if (this.settings.hooks.onDone) {
+            this.hook('onDone', {...this.info, attempt: this.attempts});
+        }
     }
 
     noted(result) {
