@@ -135,7 +135,8 @@ void Gate::learn(const Told& told, bool refused, Mono now) {
     }
     if (refused) {
         if (told.floor) {
-            close(now + *told.floor, Nanos(0));
+            const bool by_reset = told.source == WaitSource::reset;
+            close(now + *told.floor, by_reset ? policy_.gate_guard : Nanos(0));
         }
         return;
     }

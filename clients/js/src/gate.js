@@ -125,7 +125,7 @@ export class Gate {
     learn(told, refused, now) {
         if (refused) {
             if (told.floorMs !== null) {
-                this.close(now + told.floorMs, 0);
+                this.close(now + told.floorMs, told.source === 'reset' ? this.policy.gateGuardMs : 0);
             }
             return;
         }

@@ -155,7 +155,7 @@ class Gate:
     def _learn(self, told: Told, refused: bool, now: float) -> None:
         if refused:
             if told.floor_ms is not None:
-                self.close(now + told.floor_ms, 0)
+                self.close(now + told.floor_ms, self._policy.gate_guard_ms if told.source == "reset" else 0)
             return
         if not told.limits:
             return
