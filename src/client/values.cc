@@ -1,8 +1,10 @@
 // The client's value types: bodies, cancellations, keys.
 #include <sys/random.h>
+#include <sys/stat.h>
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <cstdio>
 
 #include "absl/strings/match.h"
@@ -39,7 +41,11 @@ absl::StatusOr<RequestBody> RequestBody::file(const std::string& path) {
         }
     });
     if (!file) {
-        return absl::NotFoundError(cat(path, ": cannot be opened"));
+        return absl::ErrnoToStatus(errno, path);
+    }
+    struct stat status {};
+    if (fstat(fileno(file.get()), &status) == 0 && S_ISDIR(status.st_mode)) {
+        return absl::ErrnoToStatus(EISDIR, path);  // it can be opened, but not read
     }
     if (std::fseek(file.get(), 0, SEEK_END) != 0) {
         return stream([file](std::span<char> into) -> std::ptrdiff_t {  // a pipe

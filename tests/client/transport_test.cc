@@ -264,7 +264,9 @@ TEST(Transport, FilesAreBodiesToo) {
     ASSERT_EQ(server.requests().size(), 2U);
     EXPECT_EQ(server.requests()[1].body, long_text(5000));
     std::filesystem::remove(path);
-    EXPECT_FALSE(RequestBody::file(path.string()).ok());
+    EXPECT_TRUE(absl::IsNotFound(RequestBody::file(path.string()).status()));
+    const absl::Status folder = RequestBody::file(path.parent_path().string()).status();
+    EXPECT_THAT(std::string(folder.message()), HasSubstr(path.parent_path().string()));
 }
 
 TEST(Transport, ABodyThatCannotBeReadEndsTheCall) {
