@@ -199,10 +199,7 @@ TEST(TestFile, RulesOfThePolicyInForceCanBeExpected) {
       quotas:
         - {name: quota, per: [workspace], at_most: 1, up: {make: body.id}}
     steps:
-      - {request: GET /thing, expect: {rule: none, remaining: {first: 8, "strike (failures)": any
-}
-}
-}
+      - {request: GET /thing, expect: {rule: none, remaining: {first: 8, strike: any}}}
       - {request: GET /thing, times: 3, expect: {rule: [any, any, none]}}
       - request: GET /nothing
         expect: {rule: [none]}
@@ -215,7 +212,7 @@ TEST(TestFile, RulesOfThePolicyInForceCanBeExpected) {
       - {request: GET /thing, expect: {rule: second}}
       - {request: GET /thing, expect: {rule: first}}
 )yaml");
-    EXPECT_EQ(outcome.problems, "t.test.yaml:35:46: unknown rule 'first'\n");
+    EXPECT_EQ(outcome.problems, "t.test.yaml:32:46: unknown rule 'first'\n");
 }
 
 TEST(TestFile, WordsOfThePolicyAreSeenWithTheCasesDirectory) {
