@@ -18,6 +18,7 @@ install(TARGETS ration_library ration_public ration_base ration_limits ration_ne
     FILE_SET HEADERS DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT library)
 install(EXPORT rationTargets NAMESPACE ration:: DESTINATION ${RATION_PACKAGE_DIR} COMPONENT library)
 set_target_properties(ration_client PROPERTIES EXPORT_NAME client)
+target_compile_features(ration_client INTERFACE cxx_std_20)
 add_library(ration::client ALIAS ration_client)
 install(TARGETS ration_client EXPORT rationClientTargets
     ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT library)
