@@ -256,9 +256,9 @@ public:
     // simulation, where the process lives on.
     virtual void disown() = 0;
 
-    // Removes up to `budget` expired records of each sort: kept responses past their time, writes no day can
-    // still count, and attempts in doubt whose window is over (they count as written). True: there
-    // may be more. After a failure it also tries whether writing is possible again.
+    // Removes up to `budget` expired records of each sort: kept responses past their time, writes
+    // no day can still count, and attempts in doubt whose window is over (they count as written).
+    // True: there may be more. After a failure it also tries whether writing is possible again.
     virtual absl::StatusOr<bool> sweep(Wall now, std::size_t budget) = 0;
 
     [[nodiscard]] virtual LedgerStats stats() const = 0;

@@ -174,21 +174,22 @@ TEST_F(WholeServer, StartErrorsNameTheirCause) {
                 .message());
     };
     const std::string rest = "\nupstream: http://127.0.0.1:1\naccess_log: off\n";
+    const std::string file = folder_.path("serve.yaml");
     // The listeners share their ports among threads, but not with another server.
     EXPECT_EQ(again(cat("policy: policy.yaml\nadmin: off\nlisteners: 127.0.0.1:",
                         server_->gateway_port(0), rest)),
-              cat("cannot listen on 127.0.0.1:", server_->gateway_port(0),
+              cat(file, ":3:12: cannot listen on 127.0.0.1:", server_->gateway_port(0),
                   ": another process listens there"));
     EXPECT_EQ(again(cat("policy: policy.yaml\nlisteners: 127.0.0.1:0\nadmin: 127.0.0.1:",
                         server_->admin_port(), rest)),
-              cat("cannot listen on 127.0.0.1:", server_->admin_port(),
+              cat(file, ":3:8: cannot listen on 127.0.0.1:", server_->admin_port(),
                   ": another process listens there"));
     const std::string free = cat("admin: off\nlisteners: 127.0.0.1:0", rest);
     EXPECT_EQ(again(cat("policy: nowhere.yaml\n", free)),
               cat(folder_.path("nowhere.yaml"), ": cannot be opened for reading"));
     folder_.write("bad.yaml", "policy: p\nroutes: {a: GET a}\n");
-    EXPECT_TRUE(again(cat("policy: bad.yaml\n", free))
-                    .starts_with(cat(folder_.path("bad.yaml"), ":2:")));
+    EXPECT_TRUE(
+        again(cat("policy: bad.yaml\n", free)).starts_with(cat(folder_.path("bad.yaml"), ":2:")));
 }
 
 }  // namespace
