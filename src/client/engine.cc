@@ -150,13 +150,7 @@ void Engine::submit(Pending& pending) {
     }
 }
 
-ClientResult Engine::call(ClientRequest request) {
-    Pending pending;
-    pending.request = std::move(request);
-    if (!prepare(pending)) {
-        return std::move(pending.result);
-    }
-    Lock lock(mutex_);
+void Engine::take_in(Pending& pending, Lock& lock) {
     enlist(pending);
     if (pending.request.cancellation) {
         lock.unlock();
@@ -164,6 +158,16 @@ ClientResult Engine::call(ClientRequest request) {
         lock.lock();
     }
     submit(pending);
+}
+
+ClientResult Engine::call(ClientRequest request) {
+    Pending pending;
+    pending.request = std::move(request);
+    if (!prepare(pending)) {
+        return std::move(pending.result);
+    }
+    Lock lock(mutex_);
+    take_in(pending, lock);
     wait_for(pending, lock);
     return std::move(pending.result);
 }
@@ -209,13 +213,7 @@ std::future<ClientResult> Engine::start(ClientRequest request) {
         return future;
     }
     Lock lock(mutex_);
-    enlist(pending);
-    if (pending.request.cancellation) {
-        lock.unlock();
-        watch(pending);
-        lock.lock();
-    }
-    submit(pending);
+    take_in(pending, lock);
     background_calls_.emplace(pending.number, std::move(owned));
     ++background_open_;
     if (!background_.joinable()) {

@@ -58,6 +58,7 @@ private:
     // False: the request is wrong, and `pending.result` says why.
     [[nodiscard]] bool prepare(Pending& pending);
     [[nodiscard]] std::optional<Url> known_url(const std::string& text);
+    void take_in(Pending& pending, Lock& lock);
     void enlist(Pending& pending);
     void watch(Pending& pending);
     void submit(Pending& pending);

@@ -58,6 +58,39 @@ const YamlNode* ConfigReader::path(std::string_view key, std::string& value) {
     return found;
 }
 
+const YamlNode* ConfigReader::secret(const SecretKeys& keys, Policy::Environment environment,
+                                     Secret& secret) {
+    std::string written;
+    const YamlNode* from_env = text(keys.env, written);
+    const YamlNode* from_file = path(keys.file, secret.file);
+    if (from_env != nullptr && from_file != nullptr) {
+        error(*from_file, cat("'", keys.env, "' and '", keys.file, "' exclude one another"));
+        return nullptr;
+    }
+    if (from_env != nullptr) {
+        const bool is_env = written.starts_with("env.") && written.size() > 4;
+        const char* value = is_env ? environment(written.c_str() + 4) : nullptr;
+        if (value == nullptr) {
+            error(*from_env, is_env ? cat("the environment has no ", written.substr(4))
+                                    : cat(keys.called,
+                                          " does not stand in this file: write env.NAME, or use '",
+                                          keys.file, "'"));
+            return nullptr;
+        }
+        secret.value = value;
+        return from_env;
+    }
+    if (from_file != nullptr) {
+        Problems unread;
+        if (!read_file(secret.file, secret.value, unread)) {
+            error(*from_file, cat(keys.file, " '", secret.file, "' cannot be read"));
+            return nullptr;
+        }
+        secret.value.erase(secret.value.find_last_not_of(" \t\r\n") + 1);
+    }
+    return from_file;
+}
+
 void ConfigReader::flag(std::string_view key, bool& value) {
     if (const YamlNode* found = find(key)) {
         value = file_.reader.boolean(*found, key).value_or(value);

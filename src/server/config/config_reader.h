@@ -17,6 +17,7 @@
 #include <utility>
 #include <vector>
 
+#include "policy/policy.h"
 #include "policy/problems.h"
 #include "policy/reader.h"
 #include "policy/yaml_source.h"
@@ -50,6 +51,19 @@ public:
     // Non-empty text, at most 4096 bytes. Returns the node when `value` was set.
     const YamlNode* text(std::string_view key, std::string& value);
     const YamlNode* path(std::string_view key, std::string& value);
+    // What must not stand in the file itself: one key names a variable of the environment
+    // (env.NAME), the other a file whose last blanks and line ends do not count; both is a problem.
+    // Returns the node when `secret.value` was set. The keys are literals, as everywhere here.
+    struct SecretKeys {
+        std::string_view env;
+        std::string_view file;
+        std::string_view called;  // in messages: "a password"
+    };
+    struct Secret {
+        std::string value;
+        std::string file;  // where it stands, if it came from a file
+    };
+    const YamlNode* secret(const SecretKeys& keys, Policy::Environment environment, Secret& secret);
     void flag(std::string_view key, bool& value);
     void duration(std::string_view key, Nanos& value, Bounds<Nanos> bounds);
 

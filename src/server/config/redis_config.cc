@@ -59,34 +59,6 @@ void read_tls(ConfigReader& outer, const YamlNode& node, RedisTlsOptions& tls) {
     reader.finish();
 }
 
-void read_password(ConfigReader& reader, Policy::Environment environment, RedisOptions& options) {
-    std::string written;
-    std::string path;
-    const YamlNode* from_env = reader.text("password", written);
-    const YamlNode* from_file = reader.path("password_file", path);
-    if (from_env != nullptr && from_file != nullptr) {
-        reader.error(*from_file, "'password' and 'password_file' exclude one another");
-    } else if (from_env != nullptr) {
-        const bool is_env = written.starts_with("env.") && written.size() > 4;
-        const char* value = is_env ? environment(written.c_str() + 4) : nullptr;
-        if (value == nullptr) {
-            reader.error(*from_env,
-                         is_env ? cat("the environment has no ", written.substr(4))
-                                : "a password does not stand in this file: write env.NAME, or use "
-                                  "'password_file'");
-            return;
-        }
-        options.password = value;
-    } else if (from_file != nullptr) {
-        Problems unread;
-        if (!read_file(path, options.password, unread)) {
-            reader.error(*from_file, cat("password_file '", path, "' cannot be read"));
-            return;
-        }
-        options.password.erase(options.password.find_last_not_of(" \t\r\n") + 1);
-    }
-}
-
 void check_numbers(const Policy& policy, const LimitRule& rule, const Limit& limit,
                    Problems& problems) {
     if (absl::Status status = fits_redis(limit); !status.ok()) {
@@ -113,7 +85,11 @@ void read_redis(ConfigReader& outer, const YamlNode& node, Policy::Environment e
         read_tls(reader, *tls, options.tls);
     }
     reader.text("user", options.user);
-    read_password(reader, environment, options);
+    ConfigReader::Secret password;
+    if (reader.secret({"password", "password_file", "a password"}, environment, password) !=
+        nullptr) {
+        options.password = std::move(password.value);
+    }
     if (!options.user.empty() && options.password.empty()) {
         reader.error(node, "a user needs a 'password' or a 'password_file'");
     }

@@ -175,42 +175,18 @@ void read_upstream(ConfigReader& top, ServeConfig& config) {
 
 // ---- admin ----
 
-void check_token(ConfigReader& reader, const YamlNode& node, const AdminConfig& admin) {
-    if (admin.token.size() < min_token_bytes || admin.token.size() > max_token_bytes ||
-        !is_visible_ascii(admin.token)) {
-        reader.error(node, cat("a token is ", min_token_bytes, " to ", max_token_bytes,
-                               " visible ASCII characters; this one is not"));
-    }
-}
-
 void read_token(ConfigReader& reader, Policy::Environment environment, AdminConfig& admin) {
-    std::string written;
-    const YamlNode* from_env = reader.text("token", written);
-    const YamlNode* from_file = reader.path("token_file", admin.token_file);
-    if (from_env != nullptr && from_file != nullptr) {
-        reader.error(*from_file, "'token' and 'token_file' exclude one another");
+    ConfigReader::Secret token;
+    const YamlNode* node = reader.secret({"token", "token_file", "a token"}, environment, token);
+    admin.token_file = std::move(token.file);
+    if (node == nullptr) {
         return;
     }
-    if (from_env != nullptr) {
-        const bool is_env = written.starts_with("env.") && written.size() > 4;
-        const char* value = is_env ? environment(written.c_str() + 4) : nullptr;
-        if (value == nullptr) {
-            reader.error(*from_env,
-                         is_env ? cat("the environment has no ", written.substr(4))
-                                : "a token does not stand in this file: write env.NAME, or use "
-                                  "'token_file'");
-            return;
-        }
-        admin.token = value;
-        check_token(reader, *from_env, admin);
-    } else if (from_file != nullptr) {
-        Problems unread;
-        if (!read_file(admin.token_file, admin.token, unread)) {
-            reader.error(*from_file, cat("token_file '", admin.token_file, "' cannot be read"));
-            return;
-        }
-        admin.token.erase(admin.token.find_last_not_of(" \t\r\n") + 1);
-        check_token(reader, *from_file, admin);
+    admin.token = std::move(token.value);
+    if (admin.token.size() < min_token_bytes || admin.token.size() > max_token_bytes ||
+        !is_visible_ascii(admin.token)) {
+        reader.error(*node, cat("a token is ", min_token_bytes, " to ", max_token_bytes,
+                                " visible ASCII characters; this one is not"));
     }
 }
 
