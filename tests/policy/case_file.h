@@ -2,10 +2,17 @@
 // it.
 #pragma once
 
+#include <gtest/gtest.h>
+
+#include <cctype>
 #include <fstream>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "policy/directory.h"
+#include "policy/policy.h"
 
 namespace ration {
 
@@ -14,6 +21,40 @@ struct FileCase {
     std::string text;
     std::vector<std::string> expected;
 };
+
+// The case's name as a test's.
+inline std::string test_name(const ::testing::TestParamInfo<FileCase>& tested) {
+    std::string name;
+    for (const char c : tested.param.name) {
+        name += std::isalnum(static_cast<unsigned char>(c)) != 0 ? c : '_';
+    }
+    return name;
+}
+
+inline std::string expected_text(const FileCase& tested) {
+    std::string text;
+    for (const std::string& line : tested.expected) {
+        text += line + "\n";
+    }
+    return text;
+}
+
+// A case's policy "p", and behind a line "%%%" its directory "d"; null: there is none. What is
+// wrong with them goes into `problems`.
+struct CaseRules {
+    std::shared_ptr<const Policy> policy;
+    std::shared_ptr<const Directory> directory;
+};
+
+inline CaseRules case_rules(const FileCase& tested, Problems& problems) {
+    const std::size_t split = tested.text.find("%%%\n");
+    CaseRules rules;
+    rules.policy = Policy::parse("p", tested.text.substr(0, split), nullptr, problems);
+    if (split != std::string::npos) {
+        rules.directory = Directory::parse("d", tested.text.substr(split + 4), problems);
+    }
+    return rules;
+}
 
 // Lines before the first "===" are for people.
 inline std::vector<FileCase> read_cases(const std::string& path) {

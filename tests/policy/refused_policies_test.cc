@@ -37,14 +37,6 @@ TEST_P(RefusedPolicy, GetsExactlyTheseMessages) {
     EXPECT_EQ(messages(problems.errors()), expected);
 }
 
-std::string test_name(const ::testing::TestParamInfo<FileCase>& tested) {
-    std::string name;
-    for (const char c : tested.param.name) {
-        name += std::isalnum(static_cast<unsigned char>(c)) != 0 ? c : '_';
-    }
-    return name;
-}
-
 const std::string data = std::string(RATION_SOURCE_DIR) + "/tests/policy/data/";
 
 INSTANTIATE_TEST_SUITE_P(File, RefusedPolicy,

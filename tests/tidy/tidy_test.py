@@ -104,7 +104,7 @@ SAMPLES = [
     (rules.clean_text, "src/a.cc", "int x;", "int x;\n"),
     (rules.clean_text, "src/a.cc", "// TO" "DO: more\n", "// to do\n"),
     (rules.clean_text, "tests/a_test.cc", "TEST(X, DISABLED" "_y) {}\n", "TEST(X, y) {}\n"),
-    (rules.clean_text, "docs/a.md", "see /wo" "rk/x\n", "see /v1/work/x\n"),
+    (rules.clean_text, "docs/a.md", "see /wo" "rk/x\n", "see /v1/wo" "rk/x\n"),
     (rules.python_function_length, "scripts/a.py", "def f():\n" + "    x = 1\n" * 61,
      "def f():\n" + "    x = 1\n" * 60),
 ]

@@ -1,5 +1,7 @@
 #include "server/config/config_reader.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <filesystem>
 
@@ -56,6 +58,18 @@ const YamlNode* ConfigReader::path(std::string_view key, std::string& value) {
         value = file_.path(written);
     }
     return found;
+}
+
+void ConfigReader::readable(std::string_view key, std::string& value) {
+    const YamlNode* node = path(key, value);
+    if (node == nullptr) {
+        return;
+    }
+    if (const std::string why = why_not_a_file(value); !why.empty()) {
+        error(*node, cat(key, " '", value, "' ", why));
+    } else if (::access(value.c_str(), R_OK) != 0) {
+        error(*node, cat(key, " '", value, "' cannot be read"));
+    }
 }
 
 const YamlNode* ConfigReader::secret(const SecretKeys& keys, Policy::Environment environment,

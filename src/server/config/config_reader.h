@@ -51,6 +51,8 @@ public:
     // Non-empty text, at most 4096 bytes. Returns the node when `value` was set.
     const YamlNode* text(std::string_view key, std::string& value);
     const YamlNode* path(std::string_view key, std::string& value);
+    // The path of a file that is there and may be read; else a problem.
+    void readable(std::string_view key, std::string& value);
     // What must not stand in the file itself: one key names a variable of the environment
     // (env.NAME), the other a file whose last blanks and line ends do not count; both is a problem.
     // Returns the node when `secret.value` was set. The keys are literals, as everywhere here.

@@ -1,7 +1,5 @@
 #include "server/config/redis_config.h"
 
-#include <unistd.h>
-
 #include "absl/strings/ascii.h"
 #include "base/text.h"
 #include "server/config/address_text.h"
@@ -32,16 +30,6 @@ void read_address(ConfigReader& reader, const YamlNode& node, std::string_view t
     options.port = endpoint->port;
 }
 
-void readable(ConfigReader& reader, std::string_view key, std::string& value) {
-    if (const YamlNode* node = reader.path(key, value)) {
-        if (const std::string why = why_not_a_file(value); !why.empty()) {
-            reader.error(*node, cat(key, " '", value, "' ", why));
-        } else if (::access(value.c_str(), R_OK) != 0) {
-            reader.error(*node, cat(key, " '", value, "' cannot be read"));
-        }
-    }
-}
-
 void read_tls(ConfigReader& outer, const YamlNode& node, RedisTlsOptions& tls) {
     if (node.is_scalar()) {
         outer.flag("tls", tls.enabled);
@@ -49,10 +37,10 @@ void read_tls(ConfigReader& outer, const YamlNode& node, RedisTlsOptions& tls) {
     }
     ConfigReader reader(outer.file(), node, "tls");
     tls.enabled = true;
-    readable(reader, "ca", tls.ca_file);
+    reader.readable("ca", tls.ca_file);
     reader.flag("verify", tls.verify);
-    readable(reader, "certificate", tls.certificate_file);
-    readable(reader, "key", tls.key_file);
+    reader.readable("certificate", tls.certificate_file);
+    reader.readable("key", tls.key_file);
     if (tls.certificate_file.empty() != tls.key_file.empty()) {
         reader.error(node, "tls needs both 'certificate' and 'key', or neither");
     }

@@ -2,8 +2,6 @@
 // keeps the default written there, so the defaults have one home and an empty section is legal.
 #include "server/config/serve_config.h"
 
-#include <unistd.h>
-
 #include <filesystem>
 
 #include "absl/strings/ascii.h"
@@ -36,16 +34,6 @@ bool is_visible_ascii(std::string_view text) {
 }
 
 // A path that has to name a readable file.
-void readable(ConfigReader& reader, std::string_view key, std::string& value) {
-    if (const YamlNode* node = reader.path(key, value)) {
-        if (const std::string why = why_not_a_file(value); !why.empty()) {
-            reader.error(*node, cat(key, " '", value, "' ", why));
-        } else if (::access(value.c_str(), R_OK) != 0) {
-            reader.error(*node, cat(key, " '", value, "' cannot be read"));
-        }
-    }
-}
-
 // ---- listeners ----
 
 void listener_address(ConfigReader& reader, const YamlNode& node, std::string_view text,
@@ -83,8 +71,8 @@ void read_listener(ConfigReader& outer, const YamlNode& node, ListenerOptions& l
     if (const YamlNode* tls = reader.find("tls")) {
         ConfigReader files(outer.file(), *tls, "tls");
         listener.tls.emplace();
-        readable(files, "certificate", listener.tls->certificate_file);
-        readable(files, "key", listener.tls->key_file);
+        files.readable("certificate", listener.tls->certificate_file);
+        files.readable("key", listener.tls->key_file);
         if (tls->is_mapping() &&
             (tls->find("certificate") == nullptr || tls->find("key") == nullptr)) {
             reader.error(*tls, "tls needs 'certificate' and 'key'");
@@ -125,7 +113,7 @@ void upstream_url(ConfigReader& reader, const YamlNode& node, std::string_view t
 }
 
 void upstream_settings(ConfigReader& reader, UpstreamOptions& upstream) {
-    readable(reader, "ca", upstream.ca_file);
+    reader.readable("ca", upstream.ca_file);
     reader.flag("verify", upstream.verify);
     for (const char* key : {"ca", "verify"}) {
         const YamlNode* node = reader.node().find(key);

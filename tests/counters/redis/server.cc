@@ -20,7 +20,6 @@
 #include "wire/resp.h"
 
 namespace ration {
-namespace {
 
 int connect_to(const std::string& path) {
     const int fd = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -33,6 +32,8 @@ int connect_to(const std::string& path) {
     }
     return fd;
 }
+
+namespace {
 
 std::string text_of(const RespReply& reply) {
     std::string text;

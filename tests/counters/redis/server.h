@@ -55,6 +55,9 @@ private:
     int from_launcher_ = -1;
 };
 
+// A connection to that Unix socket, the caller's to close; -1: nobody listens there.
+[[nodiscard]] int connect_to(const std::string& path);
+
 // A TCP port that nobody listens on.
 [[nodiscard]] std::uint16_t free_port();
 
