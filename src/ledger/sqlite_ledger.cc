@@ -199,23 +199,36 @@ absl::Status SqliteLedger::save_doubts() {
 
 // ---- reserve ----
 
+// What a key's record says comes before every ceiling. But most keys are new, and then the
+// attempt's own insertion finds that out: only a key that is known, or for which there is no room,
+// is looked up, and judged once more when its record had expired.
 absl::Status SqliteLedger::perform(const Reserve& reserve, Wall now, LedgerReply& reply) {
     Reserved& reserved = reply.reserved;
-    if (reserve.key) {
+    for (bool looked_up = !reserve.key.has_value();; looked_up = true) {
+        const absl::StatusOr<bool> full = judge_room(reserve, reserved);
+        if (!full.ok() || (*full && looked_up)) {
+            return full.status();
+        }
+        if (!*full) {
+            const absl::StatusOr<bool> started = start(reserve, now, reserved);
+            if (!started.ok() || *started) {
+                return started.status();
+            }
+        }
+        reserved = Reserved{};
         const absl::StatusOr<bool> answered = look_up(*reserve.key, now, reserved);
         if (!answered.ok() || *answered) {
             return answered.status();
         }
     }
-    const absl::StatusOr<bool> over = judge_ceilings(reserve.ceilings, reserved);
-    if (!over.ok() || *over) {
-        return over.status();
+}
+
+absl::StatusOr<bool> SqliteLedger::judge_room(const Reserve& reserve, Reserved& reserved) {
+    absl::StatusOr<bool> full = judge_ceilings(reserve.ceilings, reserved);
+    if (full.ok() && !*full) {
+        full = judge_quotas(reserve.quotas, reserved);
     }
-    const absl::StatusOr<bool> full = judge_quotas(reserve.quotas, reserved);
-    if (!full.ok() || *full) {
-        return full.status();
-    }
-    return start(reserve, now, reserved);
+    return full;
 }
 
 absl::StatusOr<bool> SqliteLedger::look_up(const IdempotencyKey& key, Wall now,
@@ -242,7 +255,7 @@ absl::StatusOr<bool> SqliteLedger::judge_record(const IdempotencyKey& key, Wall 
                                                        : find.integer(AttemptColumn::expires);
     if (state != State::running && expires <= nanos(now)) {
         if (state == State::doubt) {
-            const Open ended = end(id);
+            const Open& ended = end(id);
             if (absl::Status status = write_places(id, ended.places); !status.ok()) {
                 return status;
             }
@@ -345,7 +358,7 @@ absl::Status SqliteLedger::grant_ids() {
     return statements_.note_granted.bind(1, granted_).run();
 }
 
-absl::Status SqliteLedger::start(const Reserve& reserve, Wall now, Reserved& reserved) {
+absl::StatusOr<bool> SqliteLedger::start(const Reserve& reserve, Wall now, Reserved& reserved) {
     Open open;
     open.started = nanos(now);
     for (const CeilingUse& use : reserve.ceilings) {
@@ -358,7 +371,7 @@ absl::Status SqliteLedger::start(const Reserve& reserve, Wall now, Reserved& res
     if (absl::Status status = grant_ids(); !status.ok()) {
         return status;
     }
-    const AttemptId id = next_id_++;
+    const AttemptId id = next_id_;
     const std::string places = pack_places(open.places);
     SqliteStatement& insert = statements_.insert_attempt;
     insert.bind(1, id).bind(2, static_cast<int>(State::running)).bind(5, open.started);
@@ -373,12 +386,16 @@ absl::Status SqliteLedger::start(const Reserve& reserve, Wall now, Reserved& res
     if (absl::Status status = insert.run(); !status.ok()) {
         return status;
     }
+    if (reserve.key && file_.database.changes() == 0) {
+        return false;
+    }
+    ++next_id_;
     holds_.add(id, open.places, false);
     open_.emplace(id, std::move(open));
     journal_.push_back({JournalEntry::Kind::started, id, {}});
     reserved = Reserved{};
     reserved.attempt = id;
-    return absl::OkStatus();
+    return true;
 }
 
 absl::Status SqliteLedger::retry(AttemptId id, Reserved& reserved) {
@@ -406,7 +423,7 @@ absl::Status SqliteLedger::perform(const Settle& settle, Wall now, LedgerReply& 
         reply.found = false;
         return absl::OkStatus();
     }
-    const Open open = end(settle.attempt);
+    const Open& open = end(settle.attempt);
     switch (settle.kind) {
         case SettleKind::written:
             return settle_written(settle, open, now);
@@ -428,12 +445,12 @@ absl::Status SqliteLedger::perform(const Settle& settle, Wall now, LedgerReply& 
     return absl::OkStatus();
 }
 
-SqliteLedger::Open SqliteLedger::end(AttemptId id) {
+const SqliteLedger::Open& SqliteLedger::end(AttemptId id) {
     const auto found = open_.find(id);
-    Open open = std::move(found->second);
+    journal_.push_back({JournalEntry::Kind::ended, id, std::move(found->second)});
     open_.erase(found);
+    const Open& open = journal_.back().before;
     holds_.remove(id, open.places);
-    journal_.push_back({JournalEntry::Kind::ended, id, open});
     return open;
 }
 

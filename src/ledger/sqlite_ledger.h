@@ -5,6 +5,7 @@
 // Memory is changed as the batch goes and put back from `journal_` when the commit fails.
 #pragma once
 
+#include <deque>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -69,9 +70,6 @@ private:
         std::uint64_t count = 0;
     };
 
-    // A row of `attempts` found by its key; views are good until the statement's next use.
-    struct Record;
-
     SqliteLedger(LedgerFile file, SqliteStatements statements, const SqliteLedgerOptions& options);
 
     absl::Status load();
@@ -98,9 +96,12 @@ private:
     absl::StatusOr<bool> look_up(const IdempotencyKey& key, Wall now, Reserved& reserved);
     absl::StatusOr<bool> judge_record(const IdempotencyKey& key, Wall now, AttemptId id,
                                       Reserved& reserved);
+    // True when a ceiling or a quota has no room for it.
+    absl::StatusOr<bool> judge_room(const Reserve& reserve, Reserved& reserved);
     absl::StatusOr<bool> judge_ceilings(std::span<const CeilingUse> ceilings, Reserved& reserved);
     absl::StatusOr<bool> judge_quotas(std::span<const QuotaUse> quotas, Reserved& reserved);
-    absl::Status start(const Reserve& reserve, Wall now, Reserved& reserved);
+    // False, and nothing has changed, when the key has a record.
+    absl::StatusOr<bool> start(const Reserve& reserve, Wall now, Reserved& reserved);
     absl::Status grant_ids();
     absl::Status retry(AttemptId id, Reserved& reserved);
 
@@ -109,7 +110,8 @@ private:
     absl::Status change_members(std::span<const QuotaChange> changes);
     absl::Status write_places(AttemptId id, const std::vector<Place>& places);
     absl::Status delete_attempt(AttemptId id);
-    Open end(AttemptId id);  // takes it out of memory, journalled
+    // Takes it out of memory into the journal, where it stays until the next batch.
+    const Open& end(AttemptId id);
 
     // The span of instants that count together in that ceiling.
     static Place window_of(const CeilingUse& use);
@@ -130,7 +132,7 @@ private:
     Holds holds_;
     absl::flat_hash_map<std::string, CachedCount> counts_;
     absl::flat_hash_map<std::string, std::uint64_t> members_;  // how many objects of a quota
-    std::vector<JournalEntry> journal_;
+    std::deque<JournalEntry> journal_;                         // entries stay where they are
     // In doubt since a batch failed; not on disk yet.
     absl::flat_hash_set<AttemptId> unsaved_doubts_;
     LedgerStats stats_;

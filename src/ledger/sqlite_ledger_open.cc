@@ -167,7 +167,7 @@ absl::StatusOr<std::size_t> SqliteLedger::sweep_attempts(Wall now, std::size_t b
             if (found->second.state == State::running) {
                 continue;
             }
-            const Open open = end(id);
+            const Open& open = end(id);
             if (absl::Status status = write_places(id, open.places); !status.ok()) {
                 return status;
             }

@@ -67,7 +67,7 @@ absl::Status SqliteLedger::perform(const SettleDoubt& settle, Wall now, LedgerRe
         reply.doubt = before.value_or(DoubtOutcome::unknown);
         return before.status();
     }
-    const Open open = end(settle.attempt);
+    const Open& open = end(settle.attempt);
     statements_.insert_settled.bind(1, settle.attempt)
         .bind(2, settle.was_written ? 1 : 0)
         .bind(3, nanos(now));

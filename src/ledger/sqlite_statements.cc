@@ -27,7 +27,8 @@ constexpr std::array entries = {
           "headers,body FROM attempts WHERE id=?1"},
     Entry{&S::insert_attempt,
           "INSERT INTO attempts(id,state,identity,fingerprint,started_at,expires_at,keep_for,"
-          "places,second_try) VALUES(?1,?2,?3,?4,?5,?6,?7,?8,?9)"},
+          "places,second_try) VALUES(?1,?2,?3,?4,?5,?6,?7,?8,?9)"
+          " ON CONFLICT(identity) WHERE identity IS NOT NULL DO NOTHING"},
     Entry{&S::finish_attempt,
           "UPDATE attempts SET state=3,expires_at=?2,places='',status=?3,headers=?4,body=?5"
           " WHERE id=?1"},
