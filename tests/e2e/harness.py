@@ -11,6 +11,7 @@ import itertools
 import json
 import os
 import pathlib
+import random
 import re
 import shutil
 import signal
@@ -37,10 +38,21 @@ def new_address():
     return f"198.18.{number // 250}.{number % 250 + 1}"
 
 
+_claims = []
+
+
 def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
+    """A port for a server that is still to be started, and perhaps started again: outside the range from which the
+    system gives ports out, and claimed by this process, among all tests, by a socket of that name."""
+    for port in random.sample(range(20_000, 32_000), 1_000):
+        claim = socket.socket(socket.AF_UNIX)
+        with contextlib.suppress(OSError), socket.socket() as probe:
+            claim.bind(f"\0ration test port {port}")
+            probe.bind(("127.0.0.1", port))
+            _claims.append(claim)
+            return port
+        claim.close()
+    raise AssertionError("no free port")
 
 
 def wait_for(condition, what, seconds=START_SECONDS):

@@ -12,9 +12,11 @@
 
 #include <array>
 #include <chrono>
+#include <cstddef>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <random>
 #include <thread>
 
 #include "wire/resp.h"
@@ -58,6 +60,24 @@ std::string text_of(const RespReply& reply) {
     return text;
 }
 
+// By a socket of that name, as the end-to-end tests claim theirs.
+bool claim_port(int fd, std::uint16_t port) {
+    sockaddr_un address{};
+    address.sun_family = AF_UNIX;
+    const std::string name = "ration test port " + std::to_string(port);
+    std::memcpy(address.sun_path + 1, name.data(), name.size());  // an abstract one: NUL first
+    const auto size = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + name.size());
+    return ::bind(fd, reinterpret_cast<const sockaddr*>(&address), size) == 0;
+}
+
+bool bind_port(int fd, std::uint16_t port) {
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    address.sin_port = htons(port);
+    return ::bind(fd, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0;
+}
+
 bool is_program(const std::string& path) {
     return ::access(path.c_str(), X_OK) == 0;
 }
@@ -65,15 +85,22 @@ bool is_program(const std::string& path) {
 }  // namespace
 
 std::uint16_t free_port() {
-    const int fd = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    sockaddr_in address{};
-    address.sin_family = AF_INET;
-    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    socklen_t size = sizeof address;
-    EXPECT_EQ(::bind(fd, reinterpret_cast<const sockaddr*>(&address), size), 0);
-    EXPECT_EQ(::getsockname(fd, reinterpret_cast<sockaddr*>(&address), &size), 0);
-    ::close(fd);
-    return ntohs(address.sin_port);
+    constexpr std::uint16_t first = 20'000;
+    constexpr std::uint16_t end = 32'000;
+    std::random_device random;
+    for (int tries = 0; tries < 1'000; ++tries) {
+        const auto port = static_cast<std::uint16_t>(first + random() % (end - first));
+        const int claim = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+        const int probe = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+        const bool good = claim_port(claim, port) && bind_port(probe, port);
+        ::close(probe);
+        if (good) {
+            return port;  // and the claim stays open
+        }
+        ::close(claim);
+    }
+    ADD_FAILURE() << "no free port";
+    return 0;
 }
 
 std::vector<std::string> redis_programs() {

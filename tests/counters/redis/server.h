@@ -58,7 +58,8 @@ private:
 // A connection to that Unix socket, the caller's to close; -1: nobody listens there.
 [[nodiscard]] int connect_to(const std::string& path);
 
-// A TCP port that nobody listens on.
+// A TCP port for a server that is still to be started: outside the range from which the system
+// gives ports out, and claimed by this process, among all tests, until it ends.
 [[nodiscard]] std::uint16_t free_port();
 
 // The servers to test with: redis-server, and valkey-server where there is one.
