@@ -6,8 +6,10 @@ not run at all (a build that fails, say) counts as one failed test.
 """
 
 import concurrent.futures
+import contextlib
 import os
 import pathlib
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -17,6 +19,7 @@ import xml.etree.ElementTree as ElementTree
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 JOBS = str(os.cpu_count() or 2)
 FUZZ_SECONDS = int(os.environ.get("RATION_FUZZ_SECONDS", "20"))  # for each target
+SCRATCH_BYTES = 2 << 30
 SANITIZER_OPTIONS = {
     "ASAN_OPTIONS": "detect_stack_use_after_return=1:strict_string_checks=1",
     "UBSAN_OPTIONS": "print_stacktrace=1",
@@ -63,12 +66,25 @@ def build(tally, preset, folder, *settings, targets=()):
     return built
 
 
+@contextlib.contextmanager
+def scratch():
+    """The tests' temporary files are in memory where there is room for them: a disk that stands still for seconds,
+    as it may after a large build, is a ledger that fails."""
+    memory = pathlib.Path("/dev/shm")
+    good = (memory.is_dir() and os.access(memory, os.W_OK) and not os.statvfs(memory).f_flag & os.ST_NOEXEC
+            and shutil.disk_usage(memory).free >= SCRATCH_BYTES)
+    with tempfile.TemporaryDirectory(prefix="ration-tests-", dir=memory if good else None,
+                                     ignore_cleanup_errors=True) as folder:
+        yield {"TMPDIR": folder}
+
+
 def run_ctest(tally, preset, folder, *selection):
     report = ROOT / folder / "test-report.xml"
     report.unlink(missing_ok=True)
-    call("ctest", "--test-dir", folder, "-j", JOBS, "--output-on-failure", "--no-tests=error",
-         "--output-junit", str(report), "--progress", *selection,
-         env={**os.environ, **SANITIZER_OPTIONS})
+    with scratch() as temporary:
+        call("ctest", "--test-dir", folder, "-j", JOBS, "--output-on-failure", "--no-tests=error",
+             "--output-junit", str(report), "--progress", *selection,
+             env={**os.environ, **SANITIZER_OPTIONS, **temporary})
     if not report.exists():
         tally.step(f"{preset}: ctest", False)
         return
@@ -170,9 +186,11 @@ def crash(tally, kills):
     """The gateway is killed under load that often; part of the release stage with 200 kills."""
     program = "ration_killed_at_points"
     if build(tally, "release", "build", "-DRATION_TESTS=ON", targets=["ration", program]):
-        environment = {**os.environ, "RATION_KILLS": kills, "RATION_BINARY": str(ROOT / "build/ration"),
-                       "RATION_CRASHING_BINARY": str(ROOT / "build/tests/e2e" / program)}
-        tally.step(f"{kills} kills", call(sys.executable, "-B", "tests/e2e/crash_test.py", env=environment))
+        with scratch() as temporary:
+            environment = {**os.environ, **temporary, "RATION_KILLS": kills,
+                           "RATION_BINARY": str(ROOT / "build/ration"),
+                           "RATION_CRASHING_BINARY": str(ROOT / "build/tests/e2e" / program)}
+            tally.step(f"{kills} kills", call(sys.executable, "-B", "tests/e2e/crash_test.py", env=environment))
 
 
 def simulate(tally, lives):

@@ -112,7 +112,7 @@ class Refusals(unittest.TestCase):
 class CallerAddress(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        cls.service = cls.enterClassContext(Service())
+        cls.service = cls.enterClassContext(Service(policy={"30/min": "30/h"}))  # nothing refills meanwhile
 
     def status(self, forwarded):
         return self.service.ask("GET", PUBLIC, address=forwarded).status
