@@ -215,11 +215,7 @@ void Engine::response_fields(const Exchange& exchange, FieldSink sink) const {
 }
 
 bool Engine::drops_request_field(std::string_view name) {
-    // An underscore reads like a hyphen to upstreams that map fields to variables (RFC
-    // 3875 4.1.18).
-    constexpr std::string_view word = "Ration";
-    return name.size() > word.size() && (name[word.size()] == '-' || name[word.size()] == '_') &&
-           equal_ignoring_case(name.substr(0, word.size()), word);
+    return is_kept_from_upstream(name);
 }
 
 void Engine::request_fields(const Exchange& exchange, FieldSink sink) const {

@@ -90,8 +90,8 @@ public:
     [[nodiscard]] bool drops_response_field(const Exchange& exchange, std::string_view name,
                                             std::string_view value) const;
     void response_fields(const Exchange& exchange, FieldSink sink) const;
-    // Names of request fields that the client may not set (Ration-*), and those to add for the
-    // upstream: Ration-Request-Id, Ration-Address, Ration-Credential, Ration-<Entity>.
+    // Names of request fields that the client may not set (see `is_kept_from_upstream`); those to
+    // add for the upstream: Ration-Request-Id, Ration-Address, Ration-Credential, Ration-<Entity>.
     [[nodiscard]] static bool drops_request_field(std::string_view name);
     void request_fields(const Exchange& exchange, FieldSink sink) const;
 

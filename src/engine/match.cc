@@ -6,7 +6,8 @@ namespace ration {
 
 bool read_target(Exchange& exchange) {
     const auto target = normal_target(exchange.request.target, exchange.path_buffer);
-    if (!target.ok()) {
+    // The asterisk form is for OPTIONS alone (RFC 9112 3.2.4).
+    if (!target.ok() || (target->path == "*" && exchange.request.method != "OPTIONS")) {
         exchange.target = {};
         return false;
     }

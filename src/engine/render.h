@@ -23,6 +23,11 @@ namespace ration {
 // Fields added to the upstream's answer.
 void render_response_fields(const Exchange& exchange, FieldSink sink);
 
+// A field of a client's request that must not reach the upstream: one that ration itself writes
+// (Ration-*), or one by which frameworks run another method or path than the request line's, which
+// is the one that was judged.
+[[nodiscard]] bool is_kept_from_upstream(std::string_view name);
+
 // Fields added to the request for the upstream.
 void render_request_fields(const Exchange& exchange, FieldSink sink);
 

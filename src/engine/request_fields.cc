@@ -1,4 +1,5 @@
-// Who the gateway found, told to the upstream under names that no client can set.
+// Who the gateway found, told to the upstream under names that no client can set; and the names
+// that no client's request takes there.
 #include <algorithm>
 #include <array>
 #include <string>
@@ -48,7 +49,28 @@ void put_id(std::string_view kind, std::string_view id, FieldSink sink) {
     sink(field_name(kind, name), encoded);
 }
 
+// Same name to an upstream that maps fields to variables: an underscore reads like a hyphen there
+// (RFC 3875 4.1.18). `name` is in lower case.
+bool reads_as(std::string_view text, std::string_view name) {
+    return std::equal(text.begin(), text.end(), name.begin(), name.end(), [](char c, char wanted) {
+        return c == wanted || (c == '_' && wanted == '-') ||
+               (c >= 'A' && c <= 'Z' && c + ('a' - 'A') == wanted);
+    });
+}
+
 }  // namespace
+
+bool is_kept_from_upstream(std::string_view name) {
+    constexpr std::string_view own = "ration-";
+    constexpr std::array<std::string_view, 5> overrides = {"x-http-method-override",
+                                                           "x-http-method", "x-method-override",
+                                                           "x-original-url", "x-rewrite-url"};
+    if (name.size() >= own.size() && reads_as(name.substr(0, own.size()), own)) {
+        return true;
+    }
+    return std::any_of(overrides.begin(), overrides.end(),
+                       [name](std::string_view known) { return reads_as(name, known); });
+}
 
 void render_request_fields(const Exchange& exchange, FieldSink sink) {
     sink("Ration-Request-Id", exchange.request.id);

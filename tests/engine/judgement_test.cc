@@ -210,6 +210,19 @@ credentials: {t_1: {kind: token, billing_group: bg_1}}
     }
 }
 
+TEST(Forwarding, NoFieldMakesTheUpstreamRunAnotherRequestThanTheOneJudged) {
+    for (const char* name :
+         {"X-HTTP-Method-Override", "x-http-method-override", "X_HTTP_METHOD_OVERRIDE",
+          "X-HTTP_Method-Override", "X-HTTP-Method", "X-Method-Override", "X-Original-URL",
+          "X-Original_Url", "X-Rewrite-URL", "x-rewrite-url"}) {
+        EXPECT_TRUE(Engine::drops_request_field(name)) << name;
+    }
+    for (const char* name : {"X-HTTP-Methods", "HTTP-Method-Override", "X-Original-URLs",
+                             "X-Original-For", "X-Rewrite", "X", "X-Forwarded-Host", ""}) {
+        EXPECT_FALSE(Engine::drops_request_field(name)) << name;
+    }
+}
+
 TEST(Forwarding, BeforeARequestExistsTheAnswerHasThePolicysShape) {
     const auto rules = read_policy(
         "policy: p\nroutes: {a: GET /a}\ncors: {origins: ['*']}\n"
