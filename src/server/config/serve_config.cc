@@ -6,6 +6,8 @@
 
 #include "absl/strings/ascii.h"
 #include "base/text.h"
+#include "net/address.h"
+#include "ration/counters.h"
 #include "server/config/address_text.h"
 #include "server/config/config_reader.h"
 #include "server/config/redis_config.h"
@@ -220,6 +222,48 @@ void read_admin(ConfigReader& top, Policy::Environment environment, ServeConfig&
     }
 }
 
+// ---- one port, one listener ----
+
+// Threads share a port, so the system would let a second listener in on it, too, and deal
+// connections out between the two: callers to the admin API, TLS to plain HTTP.
+bool share_connections(const ListenerOptions& a, const ListenerOptions& b) {
+    const auto of_a = IpAddress::parse(a.address);
+    const auto of_b = IpAddress::parse(b.address);
+    if (!of_a || !of_b) {
+        return a.address == b.address;  // the path of a Unix socket
+    }
+    constexpr decltype(IpAddress::bytes) every{};  // 0.0.0.0 and ::
+    return a.port == b.port && a.port != 0 && of_a->v4 == of_b->v4 &&
+           (of_a == of_b || of_a->bytes == every || of_b->bytes == every);
+}
+
+std::string listener_text(const ListenerOptions& listener) {
+    return net::is_unix_address(listener.address) ? listener.address
+                                                  : endpoint_text(listener.address, listener.port);
+}
+
+void check_listeners(ConfigFile& file, const ServeConfig& config) {
+    const std::vector<ListenerOptions>& listeners = config.gateway.listeners;
+    const ListenerOptions admin{.address = config.admin.address, .port = config.admin.port};
+    for (std::size_t i = 0; i < listeners.size(); ++i) {
+        const ListenerOptions& one = listeners[i];
+        for (std::size_t j = 0; j < i; ++j) {
+            if (share_connections(one, listeners[j])) {
+                file.reader.error(
+                    one.at, cat(listener_text(one), " and the listener ",
+                                listener_text(listeners[j]), " would share their connections"));
+                return;
+            }
+        }
+        if (config.admin.enabled && share_connections(one, admin)) {
+            file.reader.error(config.places.admin.line != 0 ? config.places.admin : one.at,
+                              cat("the admin listener ", listener_text(admin), " and the listener ",
+                                  listener_text(one), " would share their connections"));
+            return;
+        }
+    }
+}
+
 // ---- the rest ----
 
 void read_counters(ConfigReader& top, Policy::Environment environment, ServeConfig& config) {
@@ -228,7 +272,7 @@ void read_counters(ConfigReader& top, Policy::Environment environment, ServeConf
         return;
     }
     ConfigReader counters(top.file(), *node, "counters");
-    counters.size("memory", config.counters_bytes, {64 * kib, 1024 * gib});
+    counters.size("memory", config.counters_bytes, {min_counter_bytes, max_counter_bytes});
     if (const YamlNode* redis = counters.find("redis")) {
         config.places.redis = redis->at;
         read_redis(counters, *redis, environment, config.redis.emplace());
@@ -325,6 +369,7 @@ std::optional<ServeConfig> ServeConfig::parse(const std::string& path, std::stri
     read_listeners(top, config);
     read_upstream(top, config);
     read_admin(top, environment, config);
+    check_listeners(file, config);
     read_counters(top, environment, config);
     read_bounds(top, config);
     if (const YamlNode* ledger = top.path("ledger", config.ledger)) {

@@ -190,7 +190,7 @@ TEST(ServeConfig, EachFaultIsToldWithItsPlace) {
          "serve.yaml:3:10: unknown key of limits 'heder'; did you mean 'header'?"},
         {"timeouts: {idle: 9ms}\n", "serve.yaml:3:18: idle is from 10ms to 1h, not '9ms'"},
         {"counters: {memory: 65535}\n",
-         "serve.yaml:3:20: memory is a size from 64KiB to 1024GiB, like 64KiB, not '65535'"},
+         "serve.yaml:3:20: memory is a size from 64KiB to 256GiB, like 64KiB, not '65535'"},
         {"listeners: 8080\n",
          "serve.yaml:3:12: '8080' is not HOST:PORT ('127.0.0.1:8080', '[::1]:8080')"},
         {"listeners: 127.0.0.1:65536\n",
@@ -299,6 +299,58 @@ TEST(ServeConfig, ListenersAtTheBoundAndPastIt) {
     std::string errors;
     static_cast<void>(parse(cat(least, "listeners:\n", list, "  - 127.0.0.1:1\n"), errors));
     EXPECT_EQ(errors, "serve.yaml:4:3: listeners are 1 to 16, not 17");
+}
+
+TEST(ServeConfig, NoTwoListenersShareConnections) {
+    const struct {
+        std::string_view text;
+        std::string_view error;  // empty: they are apart
+    } cases[] = {
+        {"listeners: [127.0.0.1:80, 127.0.0.1:80]\nadmin: off\n",
+         ":3:27: 127.0.0.1:80 and the listener 127.0.0.1:80 would share their connections"},
+        {"listeners: [127.0.0.1:80, 0.0.0.0:80]\n",
+         ":3:27: 0.0.0.0:80 and the listener 127.0.0.1:80 would share their connections"},
+        {"listeners: [\"[::]:80\", \"[::1]:80\"]\n",
+         ":3:24: [::1]:80 and the listener [::]:80 would share their connections"},
+        {"listeners: [\"[::1]:80\", \"[0:0::1]:80\"]\n", ":3:25: "},
+        {"listeners: [unix:a, unix:b, unix:a]\n",
+         ":3:29: unix:a and the listener unix:a would share their connections"},
+        {"listeners: 127.0.0.1:80\nadmin: 127.0.0.1:80\n",
+         ":4:8: the admin listener 127.0.0.1:80 and the listener 127.0.0.1:80 would share their "
+         "connections"},
+        {"listeners: 0.0.0.0:80\nadmin: {listen: \"127.0.0.1:80\"}\n", ":4:8: "},
+        {"admin: 127.0.0.1:8080\n", ":3:8: "},
+        {"listeners: [127.0.0.1:80, 0.0.0.0:8081]\n",
+         ":3:27: the admin listener 127.0.0.1:8081 and the listener 0.0.0.0:8081 would share "
+         "their connections"},
+        {"listeners: 127.0.0.1:8081\nadmin: off\n", ""},
+        {"listeners: [127.0.0.1:80, 127.0.0.2:80, \"[::1]:80\", 127.0.0.1:81]\n", ""},
+        {"listeners: [0.0.0.0:80, \"[::]:80\"]\n", ""},
+        {"listeners: [127.0.0.1:0, 127.0.0.1:0]\nadmin: 127.0.0.1:0\n", ""},
+    };
+    for (const auto& one : cases) {
+        std::string errors;
+        static_cast<void>(parse(cat(least, one.text), errors));
+        if (one.error.empty()) {
+            EXPECT_EQ(errors, "") << one.text;
+        } else {
+            EXPECT_NE(errors.find(one.error), std::string::npos) << one.text << errors;
+            EXPECT_EQ(errors.find('\n'), std::string::npos) << errors;
+        }
+    }
+}
+
+// What serve.yaml takes is what the counters take.
+TEST(ServeConfig, MemoryAtTheCountersOwnBoundsAndPastThem) {
+    EXPECT_EQ(good(cat(least, "counters: {memory: 64KiB}\n")).counters_bytes, min_counter_bytes);
+    EXPECT_EQ(good(cat(least, "counters: {memory: 256GiB}\n")).counters_bytes, max_counter_bytes);
+    for (const std::string_view past : {"65535B", "257GiB"}) {
+        std::string errors;
+        static_cast<void>(parse(cat(least, "counters: {memory: ", past, "}\n"), errors));
+        EXPECT_EQ(errors,
+                  cat("serve.yaml:3:20: memory is a size from 64KiB to 256GiB, like 64KiB, not '",
+                      past, "'"));
+    }
 }
 
 TEST(ServeConfig, WhatNeedsARestart) {
