@@ -50,7 +50,7 @@ void check_coverage(const Policy& policy, Problems& problems) {
     const KindSet left = uncovered(policy, no_route, policy.accepts_unmatched & existing);
     if (policy.forward_unmatched && left != 0) {
         problems.warning(
-            policy.file, {},
+            policy.file, {1, 1},
             cat("no limit covers requests that match no route for: ", kind_list(policy, left)));
     }
 }
@@ -82,7 +82,7 @@ void check_forgeable(const Policy& policy, Problems& problems) {
 
 void check(const Policy& policy, const Directory* directory, Problems& problems) {
     if (policy.limits.empty()) {
-        problems.warning(policy.file, {}, "the policy has no limits");
+        problems.warning(policy.file, {1, 1}, "the policy has no limits");
     } else {
         check_coverage(policy, problems);
     }

@@ -192,14 +192,18 @@ void PolicyReader::check_charges_of(RouteIndex route) {
     const bool matched = route != no_route;
     for (std::size_t k = 0; k < policy_.kinds.size(); ++k) {
         std::size_t charges = 0;
+        Position past;  // of the first limit that is one too many
         for (const LimitRule& rule : policy_.limits) {
             const bool applies = rule.covers(route) &&
                                  (rule.kinds & kind_bit(static_cast<KindIndex>(k))) != 0 &&
                                  (!matched || methods_meet(rule, route));
             charges += applies ? 1 : 0;
+            if (applies && charges == max_charges + 1) {
+                past = rule.at;
+            }
         }
         if (charges > max_charges) {
-            reader_.error(matched ? policy_.routes[route].at : Position{},
+            reader_.error(matched ? policy_.routes[route].at : past,
                           cat(charges, " limits apply to ",
                               matched ? cat("the route '", policy_.routes[route].name, "'")
                                       : "a request that matches no route",

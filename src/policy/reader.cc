@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "absl/strings/ascii.h"
+#include "absl/strings/str_join.h"
 #include "base/text.h"
 
 namespace ration {
@@ -104,7 +105,15 @@ std::optional<std::size_t> Reader::word(const YamlNode& node, std::string_view w
     }
     const auto found = std::find(list.words.begin(), list.words.end(), *text_value);
     if (found == list.words.end()) {
-        unknown(node.at, what, *text_value, {list.words.begin(), list.words.end()});
+        const std::vector<std::string_view> known(list.words.begin(), list.words.end());
+        if (problems_.full() || !nearest_word(*text_value, known).empty()) {
+            unknown(node.at, what, *text_value, known);
+        } else {
+            error(node.at, cat("unknown ", what, " ", shown(*text_value), "; there are ",
+                               absl::StrJoin(known, ", ", [](std::string* out, std::string_view w) {
+                                   out->append(w);
+                               })));
+        }
         return std::nullopt;
     }
     return static_cast<std::size_t>(found - list.words.begin());

@@ -44,7 +44,7 @@ public:
     std::optional<std::uint64_t> whole(const YamlNode& node, std::string_view what,
                                        std::uint64_t low, std::uint64_t high);
     std::optional<bool> boolean(const YamlNode& node, std::string_view what);
-    // Index of the word in the list.
+    // Index of the word in the list. A word that is near none of the list gets the list told.
     std::optional<std::size_t> word(const YamlNode& node, std::string_view what,
                                     const WordList& list);
     // The scalars of a list, or the one scalar that stands alone.

@@ -1,8 +1,10 @@
 #include "workbench/step_reader.h"
 
 #include <utility>
+#include <vector>
 
 #include "base/text.h"
+#include "policy/problems.h"
 #include "server/http/fields.h"
 #include "workbench/expect_reader.h"
 #include "workbench/instant.h"
@@ -208,6 +210,16 @@ std::optional<TestStep> read_step(const StepContext& context, const YamlNode& no
             verb.read(context, node, step);
         }
         return step;
+    }
+    std::vector<std::string_view> words;
+    for (const Verb& verb : verbs) {
+        words.push_back(verb.word);
+    }
+    for (const YamlNode::Entry& entry : node.entries) {
+        if (!nearest_word(entry.key->scalar, words).empty()) {
+            context.reader.unknown(entry.key->at, "key of a step", entry.key->scalar, words);
+            return std::nullopt;
+        }
     }
     context.reader.error(node.at, "a step needs request, reload, counters, restart or wall");
     return std::nullopt;

@@ -142,7 +142,9 @@ INSTANTIATE_TEST_SUITE_P(
         WrongRow{"  - {name: x, steps: [{request: GET /thing, expect: {stauts: 200}}]}\n",
                  "t.test.yaml:8:54: unknown key of an expectation 'stauts'; did you mean "
                  "'status'?\n"},
-        WrongRow{"  - {name: x, steps: [{requst: GET /thing}]}\n",
+        WrongRow{"  - {name: x, steps: [{at: 1s, requst: GET /thing}]}\n",
+                 "t.test.yaml:8:32: unknown key of a step 'requst'; did you mean 'request'?\n"},
+        WrongRow{"  - {name: x, steps: [{at: 1s, ask: GET /thing}]}\n",
                  "t.test.yaml:8:23: a step needs request, reload, counters, restart or wall\n"},
         WrongRow{"  - {name: x, steps: [{request: GET}]}\n",
                  "t.test.yaml:8:33: a request is a method and a path, such as GET /v1/quote\n"},
