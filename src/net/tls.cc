@@ -36,7 +36,13 @@ int select_alpn(SSL*, const unsigned char** out, unsigned char* out_length, cons
     return SSL_TLSEXT_ERR_OK;
 }
 
+// Nobody is there to type one: a key that needs it is an error, and no reload waits at a terminal.
+int no_pass_phrase(char*, int, int, void*) {
+    return 0;
+}
+
 void set_common(SSL_CTX* context) {
+    SSL_CTX_set_default_passwd_cb(context, no_pass_phrase);
     SSL_CTX_set_min_proto_version(context, TLS1_2_VERSION);
     SSL_CTX_set_options(context, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION);
     SSL_CTX_set_mode(context, SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER |
@@ -46,10 +52,12 @@ void set_common(SSL_CTX* context) {
 absl::Status use_certificate(SSL_CTX* context, const std::string& certificate_file,
                              const std::string& key_file) {
     if (SSL_CTX_use_certificate_chain_file(context, certificate_file.c_str()) != 1) {
-        return failure(absl::StrCat("certificate \"", certificate_file, "\""));
+        return failure(
+            absl::StrCat("\"", certificate_file, "\" has no chain of certificates in PEM"));
     }
     if (SSL_CTX_use_PrivateKey_file(context, key_file.c_str(), SSL_FILETYPE_PEM) != 1) {
-        return failure(absl::StrCat("key \"", key_file, "\""));
+        return failure(
+            absl::StrCat("\"", key_file, "\" has no key in PEM that needs no pass phrase"));
     }
     if (SSL_CTX_check_private_key(context) != 1) {
         return failure(absl::StrCat("key \"", key_file, "\" does not fit the certificate"));

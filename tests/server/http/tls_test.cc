@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <string>
 
+#include "net/tls.h"
 #include "server/http/harness.h"
 
 namespace ration::testing {
@@ -177,6 +178,29 @@ TEST(TlsListener, BadCertificatesAreErrors) {
     options.listeners = {{.tls = TlsServerOptions{certificates().certificate("right"),
                                                   certificates().key("wrong")}}};
     EXPECT_FALSE(Gateway::start(options, world.engine(), world.clock, recorder).ok());
+}
+
+// A key with a pass phrase is among them: nobody is asked for one.
+TEST(TlsListener, FilesWithoutAUsableCertificateOrKeyAreTold) {
+    const std::string right = certificates().certificate("right");
+    const std::string locked = certificates().key("locked");
+    const std::string command = "openssl ec -aes256 -passout pass:secret -in " +
+                                certificates().key("right") + " -out " + locked + " 2>/dev/null";
+    ASSERT_EQ(std::system(command.c_str()), 0) << command;
+    for (const std::string& key : {locked, right, std::string("/dev/null")}) {
+        const auto made = net::TlsContext::server(right, key);
+        ASSERT_FALSE(made.ok()) << key;
+        EXPECT_EQ(std::string(made.status().message())
+                      .find("TLS: \"" + key + "\" has no key in PEM that needs no pass phrase: "),
+                  0U)
+            << made.status();
+    }
+    const auto made = net::TlsContext::server("/dev/null", certificates().key("right"));
+    ASSERT_FALSE(made.ok());
+    EXPECT_EQ(std::string(made.status().message())
+                  .find("TLS: \"/dev/null\" has no chain of certificates in PEM: "),
+              0U)
+        << made.status();
 }
 
 // ---- upstream ----
