@@ -15,6 +15,8 @@ namespace ration {
 namespace {
 
 constexpr std::string_view hex = "0123456789ABCDEF";
+// A remote store answers so many well within a call's deadline.
+constexpr std::size_t restored_at_once = 64;
 
 std::string encoded(std::string_view text) {
     std::string out;
@@ -137,8 +139,17 @@ void BlockBook::write_down(const ListedBlock& block, Wall now) {
     }
 }
 
-void BlockBook::restore(std::span<const Block> kept, Now now) {
+std::optional<std::size_t> BlockBook::restore(std::span<const Block> kept, Now now) {
     const std::shared_ptr<const Snapshot> rules = engine_.rules();
+    std::vector<KeptBlock> batch;
+    std::size_t lacked = 0;
+    bool answered = true;
+    const auto put = [&] {
+        const std::optional<std::size_t> some = put_back(engine_.counters(), batch, now);
+        answered = answered && some.has_value();
+        lacked += some.value_or(0);
+        batch.clear();
+    };
     for (const Block& one : kept) {
         const ListedBlock block = read(one);
         const StrikeRule* rule = rule_named(*rules->policy, block.rule);
@@ -147,13 +158,25 @@ void BlockBook::restore(std::span<const Block> kept, Now now) {
         if (!keys || block.forget_at <= now.wall) {
             continue;
         }
-        if (keys->blocked(engine_.counters(), now) == Nanos(0)) {  // shared counters kept it
-            keys->block(engine_.counters(), block.level, block.until, block.forget_at, now);
-        }
         if (block.until > now.wall) {
             write_down(block, now.wall);
         }
+        batch.push_back({*keys, block.level, block.until, block.forget_at});
+        if (batch.size() == restored_at_once) {
+            put();
+        }
     }
+    put();
+    return answered ? std::optional(lacked) : std::nullopt;
+}
+
+std::vector<Block> BlockBook::known() const {
+    const std::lock_guard lock(mutex_);
+    std::vector<Block> blocks;
+    for (const auto& [key, block] : blocks_) {
+        blocks.push_back({key, block.until, block.level, block.forget_at});
+    }
+    return blocks;
 }
 
 std::vector<ListedBlock> BlockBook::list(std::size_t limit, Wall now) const {

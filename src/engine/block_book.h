@@ -53,8 +53,12 @@ public:
 
     void block_begun(const BlockBegun& block) override;
 
-    // Puts kept blocks back in force. Those of rules that the policy no longer has stay kept.
-    void restore(std::span<const Block> kept, Now now);
+    // Puts kept blocks back in force where the counters have none. Those of rules that the policy
+    // no longer has stay kept. How many the counters lacked; nullopt: they gave no answer to some,
+    // so it is to be done again.
+    std::optional<std::size_t> restore(std::span<const Block> kept, Now now);
+    // What is listed, as it would be kept; also blocks that are over, while their level counts.
+    [[nodiscard]] std::vector<Block> known() const;
 
     // In force now, the rule's name first, at most `limit`.
     [[nodiscard]] std::vector<ListedBlock> list(std::size_t limit, Wall now) const;

@@ -8,6 +8,8 @@
 
 #include <algorithm>
 #include <array>
+#include <memory>
+#include <utility>
 
 #include "base/assert.h"
 #include "engine/subject.h"
@@ -237,28 +239,6 @@ StrikeKeys::StrikeKeys(const Policy& policy, const StrikeRule& rule,
     block_key_ = build_key(buffer, rule.name, parts, rule_bytes);
 }
 
-void StrikeKeys::block(Counters& counters, std::uint32_t level, Wall until, Wall forget_at,
-                       Now now) const {
-    const std::size_t at = std::clamp<std::size_t>(level, 1, rule_.levels.size()) - 1;
-    const LimitRef memory = rule_.levels[at].memory;
-    const std::uint64_t blocked =
-        std::min<std::uint64_t>(whole_seconds(until - now.wall), bucket_->capacity);
-    const std::uint64_t remembered =
-        std::min<std::uint64_t>(whole_seconds(forget_at - now.wall), memory->capacity);
-    const Key memory_key = under(rule_.levels[at].name, block_key_, 1 + rule_.name.size());
-    std::array charges{charge_of(block_key_, bucket_, ChargeOp::observe, 0),
-                       charge_of(memory_key, memory, ChargeOp::observe, 0)};
-    // Shared counters may hold it still: only what is lacking is put there.
-    const Outcome found = counters.apply_one({.charges = charges}, now);
-    const std::array wanted{blocked, remembered};
-    for (std::size_t i = 0; i < charges.size(); ++i) {
-        const std::uint64_t there = found.count == charges.size() ? found.levels[i].used : 0;
-        charges[i].op = ChargeOp::force;
-        charges[i].cost = static_cast<std::uint32_t>(wanted[i] - std::min(wanted[i], there));
-    }
-    static_cast<void>(counters.apply_one({.charges = charges}, now));
-}
-
 bool StrikeKeys::lift(Counters& counters, Now now) const {
     const std::size_t identity = 1 + static_cast<unsigned char>(attempts_key_[0]);
     const Key failures = under(rule_.failures_name, attempts_key_, identity);
@@ -287,6 +267,89 @@ Nanos StrikeKeys::blocked(Counters& counters, Now now) const {
     return outcome.count == 1 && outcome.levels[0].verdict == Verdict::refused
                ? outcome.levels[0].wait
                : Nanos(0);
+}
+
+// One block on its way back, as charges of its bucket and of its level's memory.
+class BlockReturn {
+public:
+    BlockReturn(const KeptBlock& block, Now now) {
+        const StrikeRule& rule = block.keys.rule_;
+        const std::size_t at = std::clamp<std::size_t>(block.level, 1, rule.levels.size()) - 1;
+        const LimitRef memory = rule.levels[at].memory;
+        const LimitRef bucket = block.keys.bucket_;
+        memory_key_ = under(rule.levels[at].name, block.keys.block_key_, 1 + rule.name.size());
+        charges_ = {charge_of(block.keys.block_key_, bucket, ChargeOp::observe, 0),
+                    charge_of(memory_key_, memory, ChargeOp::observe, 0)};
+        wanted_ = {
+            std::min<std::uint64_t>(whole_seconds(block.until - now.wall), bucket->capacity),
+            std::min<std::uint64_t>(whole_seconds(block.forget_at - now.wall), memory->capacity)};
+    }
+
+    [[nodiscard]] std::span<const Charge> charges() const { return charges_; }
+
+    // Only what is not there at all: what shared counters kept is by their clock, not by ours.
+    void lack(const Outcome& found) {
+        for (std::size_t i = 0; i < charges_.size(); ++i) {
+            charges_[i].op = ChargeOp::force;
+            charges_[i].cost =
+                static_cast<std::uint32_t>(found.levels[i].used != 0 ? 0 : wanted_[i]);
+        }
+    }
+    [[nodiscard]] bool lacks_block() const { return charges_[0].cost != 0; }
+    [[nodiscard]] bool lacks_any() const { return lacks_block() || charges_[1].cost != 0; }
+
+    // Somebody else may have put it there, or begun another, in between: that is no second block.
+    void take_excess(const Outcome& done) {
+        for (std::size_t i = 0; i < charges_.size(); ++i) {
+            const std::uint64_t used = done.levels[i].used;
+            const bool twice = charges_[i].cost != 0 && used > wanted_[i];
+            charges_[i].op = ChargeOp::give_back;
+            charges_[i].cost = static_cast<std::uint32_t>(twice ? used - wanted_[i] : 0);
+        }
+    }
+
+private:
+    Key memory_key_;
+    std::array<Charge, 2> charges_;
+    std::array<std::uint64_t, 2> wanted_{};
+};
+
+std::optional<std::size_t> put_back(Counters& counters, std::span<const KeptBlock> blocks,
+                                    Now now) {
+    std::vector<std::unique_ptr<BlockReturn>> returns;
+    for (const KeptBlock& block : blocks) {
+        returns.push_back(std::make_unique<BlockReturn>(block, now));
+    }
+    std::size_t failed = 0;
+    const auto ask = [&](auto&& use) {
+        std::vector<Transaction> asked;
+        for (const auto& one : returns) {
+            asked.push_back({.charges = one->charges()});
+        }
+        std::vector<Outcome> outcomes(asked.size());
+        counters.apply(asked, now, outcomes);
+        std::size_t kept = 0;
+        for (std::size_t i = 0; i < outcomes.size(); ++i) {
+            const bool answered = outcomes[i].status == absl::StatusCode::kOk;
+            failed += answered ? 0U : 1U;
+            if (answered && use(*returns[i], outcomes[i])) {
+                std::swap(returns[kept++], returns[i]);
+            }
+        }
+        returns.resize(kept);
+    };
+    ask([](BlockReturn& one, const Outcome& found) {
+        one.lack(found);
+        return one.lacks_any();
+    });
+    std::size_t put = 0;
+    ask([&put](BlockReturn& one, const Outcome& done) {
+        put += one.lacks_block() ? 1U : 0U;
+        one.take_excess(done);
+        return one.lacks_any();
+    });
+    ask([](const BlockReturn&, const Outcome&) { return false; });
+    return failed == 0 ? std::optional(put) : std::nullopt;
 }
 
 }  // namespace ration

@@ -47,18 +47,31 @@ public:
     StrikeKeys(const Policy& policy, const StrikeRule& rule,
                std::span<const std::string_view> parts);
 
-    // Blocks it until `until`, at that level; for blocks that were kept elsewhere.
-    void block(Counters& counters, std::uint32_t level, Wall until, Wall forget_at, Now now) const;
     // As if it had never failed. False: the counters gave no answer, and it may be blocked still.
     [[nodiscard]] bool lift(Counters& counters, Now now) const;
     // How long it is still blocked; 0: it is not, or the counters gave no answer.
     [[nodiscard]] Nanos blocked(Counters& counters, Now now) const;
 
 private:
+    friend class BlockReturn;
+
     const StrikeRule& rule_;
     LimitRef bucket_;
     std::string block_key_;
     std::string attempts_key_;
 };
+
+// A block that was kept elsewhere. `until` may be over while its level is remembered still.
+struct KeptBlock {
+    StrikeKeys keys;
+    std::uint32_t level = 1;
+    Wall until{};
+    Wall forget_at{};
+};
+
+// Puts these blocks and their levels into the counters where they are not; all of them in a few
+// calls. How many blocks were put there; nullopt: some got no answer, and may not be in force.
+[[nodiscard]] std::optional<std::size_t> put_back(Counters& counters,
+                                                  std::span<const KeptBlock> blocks, Now now);
 
 }  // namespace ration

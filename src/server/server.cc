@@ -83,6 +83,7 @@ private:
     void add_admin_sections();
     [[nodiscard]] absl::Status open_listeners();
     void say_ready();
+    void watch_for_loss();
     void tick();
 
     // What the admin listener asks for.
@@ -112,6 +113,7 @@ private:
     mutable std::mutex counter_stats_mutex_;
     CounterStats counter_stats_;  // of Redis, as of the last tick
     Counters* local_ = nullptr;   // stand in while Redis is out of reach
+    std::string marker_;          // of what Redis held at the last look; empty: not known
     std::unique_ptr<Ledger> own_ledger_;
     Ledger* ledger_ = nullptr;                     // null: there is none
     std::unique_ptr<LedgerRunner> ledger_runner_;  // ends after the gateway's last question
@@ -254,6 +256,9 @@ absl::Status ServerImpl::open_blocks() {
     }
     blocks_ = std::make_unique<BlockBook>(*engine_, block_keeper_.get());
     engine_->watch_blocks(blocks_.get());
+    if (redis_counters_ != nullptr) {
+        marker_ = redis_counters_->marker().value_or("");
+    }
     if (ledger_ == nullptr) {
         return absl::OkStatus();
     }
@@ -261,8 +266,27 @@ absl::Status ServerImpl::open_blocks() {
     if (!kept.ok()) {
         return kept.status();
     }
-    blocks_->restore(*kept, parts_.clock.now());
+    if (!blocks_->restore(*kept, parts_.clock.now())) {
+        marker_.clear();
+    }
     return absl::OkStatus();
+}
+
+// A Redis that lost what it held has lost the blocks too, though the ledger keeps them: they are
+// put back. So they are when it is reached for the first time.
+void ServerImpl::watch_for_loss() {
+    const std::optional<std::string> found = redis_counters_->marker();
+    if (!found || *found == marker_) {
+        return;
+    }
+    const auto kept = ledger_ != nullptr ? ledger_->blocks() : blocks_->known();
+    const auto put = kept.ok() ? blocks_->restore(*kept, parts_.clock.now()) : std::nullopt;
+    if (!put) {
+        return;  // again at the next tick
+    }
+    if (!std::exchange(marker_, *found).empty()) {
+        parts_.log.info(cat("the counters have lost what they held; blocks put back: ", *put));
+    }
 }
 
 absl::Status ServerImpl::open_tokens() {
@@ -361,6 +385,9 @@ void ServerImpl::tick() {
     const std::uint64_t budget = std::max(swept.stats().capacity / ticks_per_sweep, least_sweep);
     swept.sweep(parts_.clock.now(), budget);
     const bool reached = count_keys();
+    if (reached && redis_counters_ != nullptr) {
+        watch_for_loss();
+    }
     const MetricsTotals totals = metrics_.totals();
     store_watch_.look(
         {.answers = reached && (!store_watch_.in_doubt(totals.store_failures) || counters_answer()),

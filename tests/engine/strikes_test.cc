@@ -14,6 +14,7 @@
 namespace ration::testing {
 namespace {
 
+using std::chrono::hours;
 using std::chrono::minutes;
 using std::chrono::seconds;
 
@@ -282,6 +283,35 @@ TEST(BlockBook, RestoresWhatWasKept) {
     EXPECT_EQ(world.ask(ask).decision.wait, Nanos(minutes(20))) << "the second block";
     EXPECT_EQ(book.lift("tab\t, % and \xc3\xa9", "", world.now()), 1U) << "by one of two values";
     EXPECT_TRUE(world.ask(ask).admitted);
+}
+
+// As many as several calls take, some over and remembered still.
+TEST(BlockBook, PutsBackAllThatTheCountersLost) {
+    constexpr int many = 200;
+    World world(per_address, "");
+    BlockBook book(world.engine(), nullptr);
+    const Wall now = world.now().wall;
+    std::vector<Block> kept;
+    const auto address = [](int i) { return "203.0.113." + std::to_string(i); };
+    for (int i = 0; i < many; ++i) {
+        const Wall until = now + (i % 2 == 0 ? Nanos(minutes(i + 1)) : -Nanos(minutes(1)));
+        kept.push_back({"sign-ins\t" + address(i), until, 1, now + hours(20)});
+    }
+    world.faults().down = true;
+    EXPECT_EQ(book.restore(kept, world.now()), std::nullopt);
+    world.faults().down = false;
+    EXPECT_EQ(book.restore(kept, world.now()), std::size_t{many / 2});
+    EXPECT_EQ(book.restore(kept, world.now()), 0U) << "they are there";
+    for (int i = 0; i < many; ++i) {
+        const Ask ask{.method = "POST", .path = "/login", .peer = address(i)};
+        if (i % 2 == 0) {
+            EXPECT_EQ(world.ask(ask).decision.wait, Nanos(minutes(std::min(i + 1, 60)))) << i;
+        } else {
+            EXPECT_EQ(fail(world, ask, 5), 3) << i;
+            EXPECT_EQ(world.ask(ask).decision.wait, Nanos(minutes(20))) << "the second block";
+        }
+    }
+    EXPECT_EQ(book.known().size(), std::size_t{many / 2});
 }
 
 TEST(BlockBook, RestoringWhatSharedCountersKeptChangesNothing) {

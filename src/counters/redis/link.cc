@@ -146,19 +146,13 @@ void RedisLink::tell(const Transaction& transaction, Now now) {
     finish(std::move(call));
 }
 
-void RedisLink::count_keys(std::function<void(std::optional<std::uint64_t>)> told) {
+void RedisLink::run(std::string command, std::function<void(const RespReply*)> told) {
     if (!accepts(1)) {
-        return told(std::nullopt);
+        return told(nullptr);
     }
     std::unique_ptr<Call> call = new_call();
-    append_resp_command(call->redis.command, {"DBSIZE"});
-    call->raw = [told = std::move(told)](const RespReply* reply) {
-        if (reply != nullptr && reply->is(RespValue::Kind::integer)) {
-            told(static_cast<std::uint64_t>(reply->values.front().integer));
-        } else {
-            told(std::nullopt);
-        }
-    };
+    call->redis.command = std::move(command);
+    call->raw = std::move(told);
     enqueue(std::move(call));
 }
 

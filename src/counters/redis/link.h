@@ -56,8 +56,8 @@ public:
     void forget(CounterWaiter& waiter);
     // Calls wait for their answers.
     [[nodiscard]] bool busy() const { return !sent_.empty() || !unsent_.empty(); }
-    // How many keys the database has; nullopt: no answer.
-    void count_keys(std::function<void(std::optional<std::uint64_t>)> told);
+    // Another command than the script's. Null: no answer, or an error.
+    void run(std::string command, std::function<void(const RespReply*)> told);
 
 private:
     struct Ask {

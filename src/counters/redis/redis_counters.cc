@@ -1,6 +1,9 @@
 #include "counters/redis/redis_counters.h"
 
+#include <sodium.h>
+
 #include <algorithm>
+#include <array>
 #include <condition_variable>
 #include <mutex>
 #include <optional>
@@ -33,6 +36,14 @@ private:
     std::condition_variable opened_;
     bool open_ = false;
 };
+
+std::string random_text() {
+    std::array<unsigned char, 16> bytes;
+    randombytes_buf(bytes.data(), bytes.size());
+    std::array<char, sodium_base64_ENCODED_LEN(bytes.size(), sodium_base64_VARIANT_URLSAFE)> text;
+    return sodium_bin2base64(text.data(), text.size(), bytes.data(), bytes.size(),
+                             sodium_base64_VARIANT_URLSAFE_NO_PADDING);
+}
 
 }  // namespace
 
@@ -84,17 +95,45 @@ CounterStats RedisCounters::stats() const {
     return {.keys = count_keys().value_or(0)};
 }
 
-std::optional<std::uint64_t> RedisCounters::count_keys() const {
-    std::optional<std::uint64_t> found;
+std::optional<RedisCounters::Said> RedisCounters::ask(
+    std::initializer_list<std::string_view> words) const {
+    std::string command;
+    append_resp_command(command, words);
+    std::optional<Said> found;
     Gate gate;
     loop_.post([&] {
-        link_.count_keys([&](std::optional<std::uint64_t> keys) {
-            found = keys;
+        link_.run(std::move(command), [&](const RespReply* reply) {
+            if (reply != nullptr && !reply->array && !reply->values.empty()) {
+                const RespValue& value = reply->values.front();
+                found = Said{value.kind, std::string(value.text), value.integer};
+            }
             gate.open();
         });
     });
     gate.wait();
     return found;
+}
+
+std::optional<std::uint64_t> RedisCounters::count_keys() const {
+    const std::optional<Said> found = ask({"DBSIZE"});
+    return found && found->kind == RespValue::Kind::integer && found->integer >= 0
+               ? std::optional(static_cast<std::uint64_t>(found->integer))
+               : std::nullopt;
+}
+
+// A key like the others, but for ever: it goes when they all go.
+std::optional<std::string> RedisCounters::marker() const {
+    const std::string key = store_->options().prefix + "marker";
+    std::optional<Said> found = ask({"GET", key});
+    if (found && found->kind == RespValue::Kind::null) {
+        const std::string mine = random_text();
+        found = ask({"SET", key, mine, "NX", "GET"});
+        if (found && found->kind == RespValue::Kind::null) {
+            return mine;
+        }
+    }
+    return found && found->kind == RespValue::Kind::bulk ? std::optional(found->text)
+                                                         : std::nullopt;
 }
 
 absl::StatusOr<std::unique_ptr<Counters>> open_redis_counters(const RedisOptions& options) {

@@ -2,8 +2,11 @@
 #pragma once
 
 #include <cstdint>
+#include <initializer_list>
 #include <memory>
 #include <optional>
+#include <string>
+#include <string_view>
 #include <thread>
 
 #include "counters/redis/link.h"
@@ -30,11 +33,23 @@ public:
     // Keys of the whole database, asked for now.
     [[nodiscard]] std::optional<std::uint64_t> count_keys() const;
 
+    // Names what the server holds: the same for all who share it, and another one after it was lost
+    // (a flush, a restart without persistence). nullopt: no answer.
+    [[nodiscard]] std::optional<std::string> marker() const;
+
     [[nodiscard]] RedisStore& store() { return *store_; }
 
 private:
     explicit RedisCounters(std::shared_ptr<RedisStore> store)
         : store_(std::move(store)), loop_(clock_), link_(loop_, store_) {}
+
+    struct Said {
+        RespValue::Kind kind = RespValue::Kind::null;
+        std::string text;
+        std::int64_t integer = 0;
+    };
+    // The answer to one command, waited for; nullopt: none, an error, or an array.
+    [[nodiscard]] std::optional<Said> ask(std::initializer_list<std::string_view> words) const;
 
     std::shared_ptr<RedisStore> store_;
     SystemClock clock_;

@@ -59,6 +59,43 @@ TEST_P(RedisService, TheServersClockDecidesAndIsTold) {
     EXPECT_EQ(end.time_since_epoch() % Nanos(minutes(1)), Nanos(0));
 }
 
+TEST_P(RedisService, TheMarkerIsOneForAllAndGoesWithTheData) {
+    const auto open_class = [&] {
+        auto store = RedisStore::open(server.options());
+        EXPECT_TRUE(store.ok()) << store.status();
+        auto made = RedisCounters::open(*store);
+        EXPECT_TRUE(made.ok()) << made.status();
+        return *std::move(made);
+    };
+    const auto one = open_class();
+    const auto two = open_class();
+    const auto first = one->marker();
+    ASSERT_TRUE(first.has_value());
+    EXPECT_FALSE(first->empty());
+    EXPECT_EQ(two->marker(), first);
+    server.command({"CONFIG", "SET", "maxmemory", "1"});
+    EXPECT_EQ(one->marker(), first) << "a look writes nothing";
+    server.command({"CONFIG", "SET", "maxmemory", "0"});
+    server.command({"FLUSHALL"});
+    const auto second = two->marker();
+    EXPECT_NE(second, first);
+    EXPECT_NE(second, std::nullopt);
+    EXPECT_EQ(one->marker(), second);
+    server.command({"DEL", server.options().prefix + "marker"});
+    server.command({"RPUSH", server.options().prefix + "marker", "x"});
+    EXPECT_EQ(one->marker(), std::nullopt);
+    server.kill();
+    EXPECT_EQ(one->marker(), std::nullopt);
+    server.start();
+    std::optional<std::string> third;
+    for (int i = 0; i < 1000 && !third; ++i) {
+        third = one->marker();
+        std::this_thread::sleep_for(milliseconds(10));
+    }
+    EXPECT_NE(third, std::nullopt);
+    EXPECT_NE(third, second);
+}
+
 TEST_P(RedisService, UnitsAreGivenBackByTheTimeThatWasTold) {
     const auto counters = open(server.options());
     const LimitRef window = ref(fixed_window(10, hours(24)));

@@ -23,6 +23,7 @@ using testing::eventually;
 using testing::HttpReply;
 
 constexpr std::string_view policy_text = R"(policy: shared
+identify: {address: {header: X-Forwarded-For, trusted: [127.0.0.0/8]}}
 routes:
   open:   GET /open
   closed: GET /closed
@@ -78,8 +79,10 @@ struct Node {
 
 class RedisServers : public ::testing::Test {
 protected:
+    // With a ledger where one is named.
     std::unique_ptr<Node> start(std::string_view redis_settings = "",
-                                Policy::Environment environment = no_environment) {
+                                Policy::Environment environment = no_environment,
+                                std::string_view ledger = "", bool reached = true) {
         const std::string folder = cat("node", std::to_string(nodes_++), ".yaml");
         folder_.write("policy.yaml", policy_text);
         folder_.write(folder,
@@ -88,7 +91,8 @@ protected:
                           "access_log: off\nupstream: http://127.0.0.1:",
                           upstream_.port(), "\ncounters:\n  memory: 1MiB\n  replicas: 2\n",
                           "  redis: {address: \"127.0.0.1:", proxy_.port(), "\", ",
-                          redis_settings.empty() ? "deadline: 500ms" : redis_settings, "}\n"));
+                          redis_settings.empty() ? "deadline: 500ms" : redis_settings, "}\n",
+                          ledger.empty() ? std::string() : cat("ledger: ", ledger, "\n")));
         Problems problems;
         const auto config = ServeConfig::load(folder_.path(folder), environment, problems);
         EXPECT_TRUE(config.has_value()) << problems.status();
@@ -99,7 +103,7 @@ protected:
                                                .tick = std::chrono::milliseconds(20)});
         EXPECT_TRUE(started.ok()) << started.status();
         node->server = *std::move(started);
-        EXPECT_TRUE(answers(*node));
+        EXPECT_TRUE(!reached || answers(*node));
         return node;
     }
     // Its connections to the counters are up.
@@ -108,6 +112,24 @@ protected:
     }
     static bool is_down(const Node& node) {
         return eventually([&] { return node.metric("ration_redis_connections_ready") == "0"; });
+    }
+
+    static HttpReply sign_in(const Node& node, std::string_view address) {
+        testing::Connection connection(node.port());
+        connection.send(cat("POST /login HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\n",
+                            "X-Forwarded-For: ", address, "\r\n\r\n"));
+        return connection.read();
+    }
+    static bool blocked(const Node& node, std::string_view address) {
+        return sign_in(node, address).status == 429;
+    }
+    void block(const Node& node, std::string_view address) {
+        upstream_.answer(401);
+        for (int i = 0; i < 3; ++i) {
+            EXPECT_EQ(sign_in(node, address).status, 401) << i;
+        }
+        upstream_.answer(200);
+        EXPECT_TRUE(blocked(node, address));
     }
 
     testing::Folder folder_;
@@ -152,8 +174,9 @@ TEST_F(RedisServers, InFlightIsCountedOverBothAndFreed) {
     for (int round = 0; round < 30; ++round) {
         EXPECT_EQ((round % 2 == 0 ? *one : *two).get("/slots").status, 200) << round;
     }
-    EXPECT_TRUE(eventually([&] { return redis_.command({"DBSIZE"}) == "0"; }))
-        << "every slot was given back";
+    EXPECT_TRUE(eventually([&] {
+        return redis_.command({"KEYS", "*slots*"}).empty();
+    })) << "every slot was given back";
 }
 
 TEST_F(RedisServers, AFreshRestartKeepsWhatWasUsed) {
@@ -327,7 +350,7 @@ TEST_F(RedisServers, AClientThatLeavesWhileTheCountersAreAskedKeepsNoSlot) {
     proxy_.pass();
     EXPECT_TRUE(eventually([&] {
         return node->metric("ration_requests_total{outcome=\"client_gone\"}") == "1" &&
-               redis_.command({"DBSIZE"}) == "0";
+               redis_.command({"KEYS", "*slots*"}).empty();
     }));
     EXPECT_EQ(upstream_.requests(), 0) << "nobody waited for it";
 }
@@ -345,6 +368,65 @@ TEST_F(RedisServers, BlocksHoldInEveryGateway) {
     EXPECT_EQ(blocked.status, 429);
     EXPECT_GT(std::stoi(blocked.field("Retry-After")), 3000);
     EXPECT_EQ(upstream_.requests(), 3);
+}
+
+// What was used is forgotten then; a block must not be, for the ledger keeps it.
+TEST_F(RedisServers, BlocksThatRedisLostArePutBack) {
+    const auto one = start("", no_environment, "one.db");
+    const auto two = start("", no_environment, "two.db");
+    const auto unkept = start();
+    block(*one, "203.0.113.1");
+    block(*two, "203.0.113.2");
+    block(*unkept, "203.0.113.3");
+    const auto all_blocked = [&] {
+        return blocked(*one, "203.0.113.2") && blocked(*two, "203.0.113.3") &&
+               blocked(*unkept, "203.0.113.1");
+    };
+    EXPECT_TRUE(all_blocked());
+    for (const bool restart : {false, true, false}) {
+        if (restart) {
+            redis_.kill();
+            EXPECT_TRUE(is_down(*one) && is_down(*two) && is_down(*unkept));
+            redis_.start();
+        } else {
+            redis_.command({"FLUSHALL"});
+        }
+        EXPECT_TRUE(eventually(all_blocked)) << restart;
+        EXPECT_FALSE(blocked(*one, "203.0.113.4"));
+    }
+    for (const Node* node : {one.get(), two.get(), unkept.get()}) {
+        EXPECT_TRUE(eventually([&] { return node->log.count("lost what they held") == 3; }));
+        EXPECT_EQ(node->log.count("blocks put back: 1"), 3) << node->log.text();
+    }
+    const HttpReply reply = sign_in(*two, "203.0.113.1");
+    EXPECT_GT(std::stoi(reply.field("Retry-After")), 3000);
+    EXPECT_LE(std::stoi(reply.field("Retry-After")), 3600);
+}
+
+TEST_F(RedisServers, ABlockOfBeforeHoldsWhenRedisComesAfterTheGateway) {
+    auto node = start("", no_environment, "one.db");
+    block(*node, "203.0.113.1");
+    node.reset();
+    redis_.kill();
+    node = start("", no_environment, "one.db", false);
+    EXPECT_FALSE(blocked(*node, "203.0.113.1"));
+    redis_.start();
+    EXPECT_TRUE(eventually([&] { return blocked(*node, "203.0.113.1"); }));
+    EXPECT_EQ(node->log.count("lost what they held"), 0) << "nobody knows that";
+}
+
+TEST_F(RedisServers, NothingIsPutBackThatWasLifted) {
+    const auto one = start("", no_environment, "one.db");
+    block(*one, "203.0.113.1");
+    block(*one, "203.0.113.2");
+    EXPECT_EQ(testing::ask(one->server->admin_port(), "POST", "/v1/blocks/lift", {},
+                           R"({"subject": "203.0.113.1"})")
+                  .status,
+              200);
+    redis_.command({"FLUSHALL"});
+    EXPECT_TRUE(eventually([&] { return one->log.count("blocks put back: 1") == 1; }));
+    EXPECT_FALSE(blocked(*one, "203.0.113.1"));
+    EXPECT_TRUE(blocked(*one, "203.0.113.2"));
 }
 
 TEST_F(RedisServers, PipelinedAndParallelRequestsAllGetTheirOwnAnswers) {
