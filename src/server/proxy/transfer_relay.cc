@@ -231,6 +231,9 @@ void Transfer::take_final_head() {
     upstream_status_ = status_ = response_.status;
     upstream_time_ = worker_.loop().now().mono - asked_.mono;
     outcome_ = RequestOutcome::admitted;
+    if (stage_ == Stage::probing) {
+        return head_counted();  // ration's own question: its answer is nobody's attempt
+    }
     if (count_attempt(response_.status, Judged::upstream_head)) {
         upstream_->expect_nothing();
         return;

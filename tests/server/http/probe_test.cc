@@ -41,13 +41,13 @@ protected:
               if (creates++ == 0) {
                   return false;
               }
-              connection.send("HTTP/1.1 201 Created\r\nContent-Length: 4\r\n\r\nmade");
+              connection.send(created_);
               return true;
           }) {}
 
-    void start() {
+    void start(std::string_view more = "") {
         GatewayWorldOptions options;
-        options.policy = policy;
+        options.policy = std::string(policy) + std::string(more);
         options.gateway.ledger = &runner_;
         world_ = std::make_unique<GatewayWorld>(upstream_.port(), options);
         client_ = std::make_unique<Conn>(world_->connect());
@@ -70,6 +70,7 @@ protected:
         return GatewayWorld::eventually([this] { return ledger_->stats().doubtful == 1; });
     }
 
+    std::string created_ = "HTTP/1.1 201 Created\r\nContent-Length: 4\r\n\r\nmade";
     std::atomic<int> creates{0};
     std::unique_ptr<Ledger> ledger_ = *open_sqlite_ledger({":memory:", {}});
     FaultyLedger faulty_{*ledger_};
@@ -138,6 +139,30 @@ TEST_F(ProbeGateway, TheUpstreamIsAskedAsTheCaller) {
     EXPECT_EQ(seen[2].body, "body");
     EXPECT_EQ(seen[2].field("If-Match"), "\"x\"");
     EXPECT_EQ(seen[2].field("Ration-Probe"), "");
+}
+
+// A probe is ration's own question: whatever it is answered, it is neither a failure nor a success
+// of the caller.
+TEST_F(ProbeGateway, AProbesAnswerIsNobodysFailure) {
+    start(
+        "strikes:\n"
+        "  - {name: tries, routes: [buy], per: [address], failed: [404, 500], failures: 1 per 1h, "
+        "block: 1h}\n");
+    answer_probes("HTTP/1.1 500 Oops\r\nContent-Length: 0\r\n\r\n");
+    EXPECT_EQ(ask()->status(), 502);
+    answer_probes("HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n");
+    EXPECT_EQ(ask()->status(), 201);
+    EXPECT_EQ(ask()->status(), 201) << "nothing led to a block";
+}
+
+TEST_F(ProbeGateway, TheAnswerBehindAProbeIsTheAttempts) {
+    created_ = "HTTP/1.1 401 Unauthorized\r\nContent-Length: 0\r\n\r\n";
+    start(
+        "strikes:\n"
+        "  - {name: tries, routes: [buy], per: [address], failures: 1 per 1h, block: 1h}\n");
+    EXPECT_EQ(ask()->status(), 401) << "the probe found nothing";
+    EXPECT_EQ(ask()->status(), 429);
+    EXPECT_EQ(creates.load(), 2);
 }
 
 TEST_F(ProbeGateway, WhatIsNotThereBeginsAnew) {
