@@ -1,5 +1,6 @@
 # The Debian 12 packages of this project, in one place. Sourced by run, test and bench:
 #   install_packages build test     installs what is missing from these sets
+#   packages_of_libraries PROGRAM   what another machine needs to run it
 # "npm/npm" is the package npm, not needed where a command npm is there from elsewhere.
 # As root it installs by itself; otherwise it says the one command to type.
 
@@ -45,6 +46,18 @@ install_packages() {
     tail -20 "$log" >&2
     echo "apt-get failed; its output is in $log" >&2
     return 1
+}
+
+# The packages that have the shared libraries of a program, one a line. With /usr merged a library has
+# two paths; dpkg knows the one that its package was made with.
+packages_of_libraries() { # program
+    local library
+    ldd "$1" | awk '$3 ~ /^\// {print $3}' | while read -r library; do
+        dpkg -S "$library" 2>/dev/null || dpkg -S "/usr$library" 2>/dev/null ||
+            dpkg -S "${library#/usr}" 2>/dev/null ||
+            { echo "no package has $library, which $1 needs" >&2; exit 1; }
+    done | cut -d: -f1 | sort -u
+    return "${PIPESTATUS[2]}"
 }
 
 # Valkey 8 is in bookworm-backports only: fetched from the mirror that the machine has bookworm from

@@ -3,8 +3,10 @@
 
 import configparser
 import os
+import pathlib
 import re
 import subprocess
+import tempfile
 import unittest
 
 from harness import AXUZ, RATION, ROOT, Service
@@ -75,6 +77,45 @@ class Deploy(unittest.TestCase):
         compose = (DEPLOY / "compose.yaml").read_text()
         for path in re.findall(r"^      - (\.\.?/[^:]+):", compose, re.M):
             self.assertTrue((DEPLOY / path).exists(), path)
+
+    def test_what_the_unit_names_is_there_when_its_own_words_are_followed(self):
+        text = (DEPLOY / "ration.service").read_text()
+        with tempfile.TemporaryDirectory() as root:
+            for line in re.findall(r"^#   (install .*)$", text, re.M):
+                there = re.sub(r" (/(?:usr|etc)/)", rf" {root}\1", line.replace("build/ration", RATION))
+                subprocess.run(["bash", "-ec", f"mkdir -p {root}/usr/local/bin {root}/etc/systemd/system; {there}"],
+                               cwd=ROOT, check=True)
+            service = unit()
+            named = [service["Service"]["ExecStart"].split()[0], service["Service"]["ExecStart"].split()[2],
+                     service["Unit"]["Documentation"].removeprefix("file://"), "/etc/systemd/system/ration.service"]
+            for path in named:
+                self.assertTrue(pathlib.Path(root + path).is_file(), path)
+            checked = subprocess.run([RATION, "check", f"{root}/etc/ration/serve.yaml"], capture_output=True, text=True)
+            self.assertEqual(checked.returncode, 0, checked.stderr)
+
+    def test_the_image_gets_a_package_for_every_library(self):
+        self.assertIn("packages_of_libraries build/ration", (DEPLOY / "Dockerfile").read_text())
+        script = 'source scripts/packages.sh && packages_of_libraries "$0"'
+        packages = subprocess.run(["bash", "-c", script, RATION], cwd=ROOT, capture_output=True, text=True, check=True)
+        files = subprocess.run(["dpkg", "-L", *packages.stdout.split()], capture_output=True, text=True, check=True)
+        names = {pathlib.Path(line).name for line in files.stdout.splitlines()}
+        libraries = re.findall(r"=> (/\S+)", subprocess.run(["ldd", RATION], capture_output=True, text=True).stdout)
+        self.assertGreater(len(libraries), 10)
+        self.assertEqual({pathlib.Path(library).name for library in libraries} - names, set())
+        unknown = f'ldd() {{ echo "libx.so => /nowhere/libx.so (0x1)"; }}; {script}'
+        self.assertEqual(subprocess.run(["bash", "-c", unknown, "x"], cwd=ROOT, capture_output=True).returncode, 1)
+
+    def test_the_composed_service_runs_what_the_image_has(self):
+        compose = (DEPLOY / "compose.yaml").read_text()
+        prefix = "/opt/ration/share/ration/"
+        for path in re.findall(rf"{prefix}(\S+?)[,\]]", compose):
+            self.assertTrue((ROOT / path).is_file(), path)
+        self.assertIn(prefix, compose)
+        listeners = (DEPLOY / "serve.compose.yaml").read_text()
+        self.assertIn("listeners: 0.0.0.0:8080", listeners)
+        self.assertIn('ports: ["127.0.0.1:8080:8080"]', compose)
+        self.assertIn("http://127.0.0.1:8081/readyz", compose)
+        self.assertIn("admin: 127.0.0.1:8081", listeners)
 
     def test_the_composed_settings_are_the_examples_but_for_the_listener(self):
         def lines(path):
