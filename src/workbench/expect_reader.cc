@@ -139,14 +139,16 @@ void ExpectReader::body(const YamlNode& node) {
         reader_.error(node.at, "an empty list expects nothing");
         return;
     }
-    const What what = kind_of(*items.front());
-    if (what == What::body) {
-        values(what, "", node);
+    const bool text = std::all_of(items.begin(), items.end(), [&](const YamlNode* item) {
+        return kind_of(*item) == What::body;
+    });
+    if (text) {
+        values(What::body, "", node);
         return;
     }
-    ExpectedValue value{what, "", node.at, {}};
+    ExpectedValue value{What::json_body, "", node.at, {}};
     for (const YamlNode* item : items) {
-        if (kind_of(*item) != what && item->scalar != "any") {
+        if (!item->is_mapping() && item->scalar != "any") {
             reader_.error(item->at, "bodies of one step are all text or all mappings");
         }
         value.values.push_back(item->is_mapping() ? yaml_to_json(*item) : "any");

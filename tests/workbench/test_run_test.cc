@@ -107,6 +107,28 @@ TEST(TestRun, ABodyIsComparedToTheLetterOrByItsMembers) {
     EXPECT_EQ(outcome.report.find("step 2"), std::string::npos);
 }
 
+TEST(TestRun, AnyBodyMayStandAnywhereInAListOfBodies) {
+    const Outcome outcome = run(R"(  - name: lists
+    steps:
+      - {request: GET /thing, times: 2, upstream: {body: {a: 1}}, expect: {body: [any, {a: 1}]}}
+      - {at: 1h, request: GET /thing, times: 2, upstream: {body: {a: 1}}, expect: {body: [{a: 1}, any]}}
+      - {at: 2h, request: GET /thing, times: 2, upstream: {body: {a: 1}}, expect: {body: [any, any]}}
+      - {at: 3h, request: GET /thing, times: 2, upstream: {body: {a: 1}}, expect: {body: [any, {a: 2}]}}
+)");
+    EXPECT_EQ(outcome.problems, "");
+    EXPECT_NE(outcome.report.find("body, a: expected 2, got 1\n"), std::string::npos)
+        << outcome.report;
+    for (const char* passed : {"step 1", "step 2", "step 3"}) {
+        EXPECT_EQ(outcome.report.find(passed), std::string::npos) << outcome.report;
+    }
+    EXPECT_NE(run(R"(  - name: mixed
+    steps:
+      - {request: GET /thing, times: 2, expect: {body: [text, {a: 1}]}}
+)")
+                  .problems.find("bodies of one step are all text or all mappings"),
+              std::string::npos);
+}
+
 TEST(TestRun, AHeaderThatStandsTwiceIsNotOneThatStandsOnce) {
     const Outcome outcome = run(R"(  - name: twice
     steps:
