@@ -230,9 +230,9 @@ void Engine::judge(Exchange& exchange, const LedgerReply& reply) const {
     ration::judge(exchange, *exchange.durable, reply);
 }
 
-void Engine::answered(Exchange& exchange, int status, Now now) {
+void Engine::answered(Exchange& exchange, int status, Now now, Counters* told) {
     if ((exchange.taken & exchange.to_settle) != 0) {
-        judge_attempts(exchange, status, stores(), now);
+        judge_attempts(exchange, status, stores(told), now);
     }
 }
 
@@ -241,7 +241,7 @@ void Engine::finish(Exchange& exchange, const Ending& ending, Now now, Counters*
         return;
     }
     exchange.open = false;
-    Stores where = told == nullptr ? stores() : Stores{*told, local_, replicas_, watcher_};
+    const Stores where = stores(told);
     if ((exchange.taken & exchange.to_settle) != 0) {
         judge_attempts(exchange, 0, where, now);
     }

@@ -103,7 +103,8 @@ public:
 
     // The status that the client is about to see, once it is known and before its first byte: what
     // strike rules count by. Requests that ration answers itself need no call.
-    void answered(Exchange& exchange, int status, Now now);
+    // `told` as for `finish`: the failure counts, but a block can only begin with the next one.
+    void answered(Exchange& exchange, int status, Now now, Counters* told = nullptr);
 
     // Settles: gives back attempts that nobody answered, frees in-flight slots, corrects costs.
     // Calling it twice does nothing the second time.
@@ -120,7 +121,9 @@ private:
     void open(Exchange& exchange, const RequestView& request, Now now);
     [[nodiscard]] bool plan_limits(Exchange& exchange, std::string_view body, Now now);
     void conclude_limits(Exchange& exchange);
-    [[nodiscard]] Stores stores() { return {counters_, local_, replicas_, watcher_}; }
+    [[nodiscard]] Stores stores(Counters* told = nullptr) {
+        return {told != nullptr ? *told : counters_, local_, replicas_, watcher_};
+    }
 
     Counters& counters_;
     Counters* local_;

@@ -87,7 +87,7 @@ absl::Status GatewayImpl::open() {
     }
     core_.addresses = *std::move(addresses);
     if (core_.options.redis != nullptr) {
-        core_.steps = std::make_unique<StepRunner>();
+        core_.steps = std::make_unique<StepRunner>(core_.options.waiting_steps);
     }
     const unsigned wanted =
         core_.options.threads != 0 ? core_.options.threads : std::thread::hardware_concurrency();

@@ -78,6 +78,9 @@ struct GatewayOptions {
     // Where the counters are when they are not the engine's own, which then must be on the same
     // store; each I/O thread has a connection. Null: the engine's answer at once.
     std::shared_ptr<RedisStore> redis;
+    // Attempts in line to be counted there before they are answered; those beyond it are counted
+    // without waiting for it.
+    std::size_t waiting_steps = 4096;
     std::string server_name = "ration";  // Server header of own answers; empty: none
     std::uint64_t request_id_seed = 0;   // 0: from the system; else repeatable ids
 };

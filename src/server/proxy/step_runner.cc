@@ -7,7 +7,7 @@ namespace ration {
 bool StepRunner::submit(std::function<void()> step) {
     {
         const std::lock_guard lock(mutex_);
-        if (stopping_ || steps_.size() >= max_waiting_steps) {
+        if (stopping_ || steps_.size() >= most_) {
             return false;
         }
         steps_.push_back(std::move(step));

@@ -2,8 +2,10 @@
 // the next question: they run on a thread of their own, so that no event loop waits.
 //
 // Thread rule: `submit` and `stop` from any thread; a step runs on the runner's thread and then
-// posts itself where its waiter is. Bound: max_waiting_steps; more are refused.
+// posts itself where its waiter is. Bound: as many waiting steps as it is made for; more are
+// refused.
 //
+//   StepRunner runner(options.waiting_steps);
 //   if (!runner.submit([this] { engine.answered(...); mailbox->post([this] { go_on(); }); })) ...
 #pragma once
 
@@ -16,11 +18,9 @@
 
 namespace ration {
 
-inline constexpr std::size_t max_waiting_steps = 4096;
-
 class StepRunner {
 public:
-    StepRunner() : thread_([this] { run(); }) {}
+    explicit StepRunner(std::size_t most) : most_(most), thread_([this] { run(); }) {}
     ~StepRunner() { stop(); }
     StepRunner(const StepRunner&) = delete;
     StepRunner& operator=(const StepRunner&) = delete;
@@ -32,6 +32,7 @@ public:
 private:
     void run();
 
+    const std::size_t most_;
     std::mutex mutex_;
     std::condition_variable wake_;
     std::deque<std::function<void()>> steps_;

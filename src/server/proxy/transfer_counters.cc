@@ -76,7 +76,11 @@ bool Transfer::count_attempt(int status, Judged judged) {
             mailbox->post([this, before, judged] { attempt_counted(before, judged); });
         });
     if (!waits) {
-        stage_ = before;  // given back at the end, like one that nobody answered
+        // Too many are in line. A failure counts all the same: a crowd must not guess for nothing.
+        stage_ = before;
+        if (Counters* told = worker_.told_counters(); told != nullptr) {
+            worker_.engine().answered(exchange_, status, worker_.loop().now(), told);
+        }
     }
     return waits;
 }

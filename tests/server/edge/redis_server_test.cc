@@ -94,8 +94,9 @@ protected:
                           redis_settings.empty() ? "deadline: 500ms" : redis_settings, "}\n",
                           ledger.empty() ? std::string() : cat("ledger: ", ledger, "\n")));
         Problems problems;
-        const auto config = ServeConfig::load(folder_.path(folder), environment, problems);
+        auto config = ServeConfig::load(folder_.path(folder), environment, problems);
         EXPECT_TRUE(config.has_value()) << problems.status();
+        config->gateway.waiting_steps = waiting_steps_;
         auto node = std::make_unique<Node>();
         auto started = Server::start(*config, {.clock = clock_,
                                                .log = node->log,
@@ -138,6 +139,7 @@ protected:
     RedisServer redis_;
     RedisProxy proxy_{redis_.socket()};
     int nodes_ = 0;
+    std::size_t waiting_steps_ = 4096;
 };
 
 TEST_F(RedisServers, SixtyAreSixtyOverBoth) {
@@ -368,6 +370,25 @@ TEST_F(RedisServers, BlocksHoldInEveryGateway) {
     EXPECT_EQ(blocked.status, 429);
     EXPECT_GT(std::stoi(blocked.field("Retry-After")), 3000);
     EXPECT_EQ(upstream_.requests(), 3);
+}
+
+// Nobody waits until a failure is counted when too many are in line for that; it counts all the
+// same, and as many as lead to a block are let through.
+TEST_F(RedisServers, FailuresCountThoughNoneCanWaitForIt) {
+    waiting_steps_ = 0;
+    const auto node = start();
+    upstream_.answer(401);
+    int let_through = 0;
+    for (int i = 0; i < 20; ++i) {
+        const HttpReply reply = sign_in(*node, "203.0.113.1");
+        let_through += reply.status == 401 ? 1 : 0;
+        EXPECT_TRUE(reply.status == 401 || reply.status == 429) << reply.status;
+    }
+    EXPECT_EQ(let_through, 3);
+    upstream_.answer(200);
+    for (int i = 0; i < 20; ++i) {
+        EXPECT_EQ(sign_in(*node, "203.0.113.2").status, 200) << "its place was given back";
+    }
 }
 
 // What was used is forgotten then; a block must not be, for the ledger keeps it.
