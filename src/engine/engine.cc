@@ -4,16 +4,13 @@
 #include <string>
 #include <utility>
 
-#include "absl/strings/ascii.h"
 #include "base/assert.h"
 #include "engine/charge.h"
 #include "engine/conclude.h"
-#include "engine/cors.h"
 #include "engine/durable.h"
 #include "engine/identify.h"
 #include "engine/match.h"
 #include "engine/plan.h"
-#include "engine/rate_fields.h"
 #include "engine/render.h"
 #include "engine/settle.h"
 #include "engine/strikes.h"
@@ -199,15 +196,7 @@ Answer Engine::failure(const Policy& policy, BuiltIn which, std::string_view req
 
 bool Engine::drops_response_field(const Exchange& exchange, std::string_view name,
                                   std::string_view value) const {
-    if (shows_numbers(exchange) && equal_ignoring_case(name, "Cache-Control")) {
-        // Ours says private; the upstream's own words stay where they say no less.
-        const std::string said =
-            absl::AsciiStrToLower(absl::string_view(value.data(), value.size()));
-        return said.find("private") == std::string::npos &&
-               said.find("no-store") == std::string::npos;
-    }
-    return (exchange.policy().cors.enabled && is_cors_field(name)) ||
-           is_shown_limit_field(exchange, name) || equal_ignoring_case(name, "Ration-Request-Id");
+    return is_dropped_response_field(exchange, name, value);
 }
 
 void Engine::response_fields(const Exchange& exchange, FieldSink sink) const {

@@ -4,6 +4,7 @@
 #include <array>
 #include <string>
 
+#include "absl/strings/ascii.h"
 #include "engine/cors.h"
 #include "engine/durable.h"
 #include "engine/rate_fields.h"
@@ -140,15 +141,20 @@ Answer render_preflight(const Exchange& exchange) {
     return answer;
 }
 
-// What was kept, with the fields of the present exchange (RFC 9110 6.6.1) and the mark of a replay.
+// What was kept, with the mark of a replay; the fields of the present exchange (RFC 9110 6.6.1) are
+// put and taken away as on an answer that the upstream gives now.
 Answer render_replay(const Exchange& exchange) {
     const StoredResponse& kept = exchange.durable->kept();
     Answer answer;
     answer.status = kept.status;
-    answer.headers = kept.headers;
+    for (const auto& [name, value] : kept.headers) {
+        if (!is_dropped_response_field(exchange, name, value)) {
+            answer.headers.emplace_back(name, value);
+        }
+    }
     answer.headers.emplace_back("Idempotent-Replayed", "true");
     answer.body = kept.body;
-    put_common(exchange, false, answer);
+    render_response_fields(exchange, appender(answer));
     return answer;
 }
 
@@ -189,6 +195,19 @@ Answer render_failure(const Policy& policy, BuiltIn which, std::string_view requ
     cors_fields(policy.cors, CorsText(policy.cors), {}, appender(answer));
     answer.headers.emplace_back(request_id_field, request_id);
     return answer;
+}
+
+bool is_dropped_response_field(const Exchange& exchange, std::string_view name,
+                               std::string_view value) {
+    if (shows_numbers(exchange) && equal_ignoring_case(name, "Cache-Control")) {
+        // Ours says private; the upstream's own words stay where they say no less.
+        const std::string said =
+            absl::AsciiStrToLower(absl::string_view(value.data(), value.size()));
+        return said.find("private") == std::string::npos &&
+               said.find("no-store") == std::string::npos;
+    }
+    return (exchange.policy().cors.enabled && is_cors_field(name)) ||
+           is_shown_limit_field(exchange, name) || equal_ignoring_case(name, request_id_field);
 }
 
 void render_response_fields(const Exchange& exchange, FieldSink sink) {

@@ -10,7 +10,7 @@
 
 namespace ration {
 
-// The decided answer: a refusal or a pre-check's 204.
+// The decided answer: a refusal, a replay or a pre-check's 204.
 [[nodiscard]] Answer render_decision(const Exchange& exchange);
 
 // One of ration's own answers to a request that the engine has seen.
@@ -19,6 +19,10 @@ namespace ration {
 // The same for bytes that never became a request.
 [[nodiscard]] Answer render_failure(const Policy& policy, BuiltIn which,
                                     std::string_view request_id, std::string_view detail);
+
+// Of the upstream's answer, or of a kept one: what must not reach the client.
+[[nodiscard]] bool is_dropped_response_field(const Exchange& exchange, std::string_view name,
+                                             std::string_view value);
 
 // Fields added to the upstream's answer.
 void render_response_fields(const Exchange& exchange, FieldSink sink);

@@ -63,6 +63,36 @@ TEST_F(LedgerGateway, ARepeatIsAnsweredWithoutTheUpstream) {
     EXPECT_EQ(upstream.requests()[0].body, "body");
 }
 
+// RFC 9110 7.6.1: what Connection names, and how the body is framed, is of one hop and one
+// exchange.
+TEST_F(LedgerGateway, AReplayHasTheAnswersOwnFieldsLineByLine) {
+    ScriptedUpstream upstream(
+        answer_raw("HTTP/1.1 201 Created\r\nX-First: 1\r\nConnection: keep-alive, X-Hop\r\n"
+                   "X-Hop: of this one\r\nKeep-Alive: timeout=5\r\nLink: <a>\r\nlink: <b>\r\n"
+                   "Date: Sun, 06 Nov 1994 08:49:37 GMT\r\nTransfer-Encoding: chunked\r\n"
+                   "X-Empty:\r\nConnection-Id: 7\r\n\r\n2\r\nok\r\n0\r\n\r\n"));
+    GatewayWorld world(upstream.port(), setup());
+    Conn client = world.connect();
+    client.send(buy("k", "body"));
+    EXPECT_EQ(client.read()->body, "ok");
+    client.send(buy("k", "body"));
+    const auto again = client.read();
+    EXPECT_EQ(again->field("Idempotent-Replayed"), "true");
+    EXPECT_EQ(again->body, "ok");
+    EXPECT_EQ(again->field("Content-Length"), "2");
+    std::string fields;
+    for (const auto& [name, value] : again->fields) {
+        fields.append(name).append(": ").append(value).append("\n");
+    }
+    EXPECT_TRUE(
+        fields.starts_with("X-First: 1\nLink: <a>\nlink: <b>\nX-Empty: \n"
+                           "Connection-Id: 7\nIdempotent-Replayed: true\n"))
+        << fields;
+    for (const char* of_the_first : {"X-Hop", "Keep-Alive", "Transfer-Encoding", "1994"}) {
+        EXPECT_EQ(fields.find(of_the_first), std::string::npos) << fields;
+    }
+}
+
 TEST_F(LedgerGateway, AChunkedBodyIsCollectedAndForwardedWhole) {
     ScriptedUpstream upstream(answer_raw("HTTP/1.1 201 Created\r\nContent-Length: 0\r\n\r\n"));
     GatewayWorld world(upstream.port(), setup());
