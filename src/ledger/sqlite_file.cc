@@ -111,7 +111,7 @@ struct FileHead {
     [[nodiscard]] std::uint32_t application() const { return number(68, 4); }
 };
 
-absl::Status migrate(SqliteDatabase& database, const std::string& path) {
+absl::Status migrate(SqliteDatabase& database) {
     absl::StatusOr<std::int64_t> version = database.integer("PRAGMA user_version");
     if (!version.ok()) {
         return version.status();
@@ -126,14 +126,52 @@ absl::Status migrate(SqliteDatabase& database, const std::string& path) {
         const std::span<const char* const> steps(migrations);
         if (absl::Status status = database.execute(steps[static_cast<std::size_t>(step)]);
             !status.ok()) {
-            return absl::Status(status.code(), absl::StrCat(path, ": schema step ", step + 1, ": ",
-                                                            status.message()));
+            return absl::Status(status.code(),
+                                absl::StrCat("schema step ", step + 1, ": ", status.message()));
         }
     }
     const std::string marks =
         absl::StrCat("PRAGMA application_id=", application_id,
                      "; PRAGMA user_version=", ledger_schema_version, "; COMMIT");
     return database.execute(marks.c_str());
+}
+
+// The name of a table or index that a ledger of that version has and this database has not, or has
+// otherwise; empty: all are there. Whatever else somebody has added is none of our business.
+absl::StatusOr<std::string> missing_part(SqliteDatabase& database, std::int64_t version) {
+    absl::StatusOr<SqliteDatabase> model =
+        SqliteDatabase::open(":memory:", SqliteDatabase::Mode::create);
+    if (!model.ok()) {
+        return model.status();
+    }
+    const std::span<const char* const> steps(migrations);
+    for (std::int64_t step = 0; step < version; ++step) {
+        if (absl::Status made = model->execute(steps[static_cast<std::size_t>(step)]); !made.ok()) {
+            return made;
+        }
+    }
+    absl::StatusOr<SqliteStatement> parts =
+        model->prepare("SELECT name,sql FROM sqlite_schema WHERE sql IS NOT NULL ORDER BY rowid");
+    absl::StatusOr<SqliteStatement> same =
+        database.prepare("SELECT count(*) FROM sqlite_schema WHERE name=?1 AND sql=?2");
+    if (!parts.ok() || !same.ok()) {
+        return parts.ok() ? same.status() : parts.status();
+    }
+    for (absl::StatusOr<bool> row = parts->row(); !row.ok() || *row; row = parts->row()) {
+        if (!row.ok()) {
+            return row.status();
+        }
+        same->bind_text(1, parts->bytes(0)).bind_text(2, parts->bytes(1));
+        const absl::StatusOr<bool> counted = same->row();
+        if (!counted.ok()) {
+            return counted.status();
+        }
+        if (same->integer(0) == 0) {
+            return std::string(parts->bytes(0));
+        }
+        same->reset();
+    }
+    return std::string();
 }
 
 // Moves what a process before has left in the log into the database. After a sync that failed the
@@ -162,6 +200,10 @@ absl::StatusOr<bool> is_blank(SqliteDatabase& database) {
 }
 
 }  // namespace
+
+absl::Status named_error(const std::string& path, const absl::Status& status) {
+    return {status.code(), absl::StrCat(path, ": ", status.message())};
+}
 
 absl::Status look_at_file(const std::string& path) {
     struct stat info {};
@@ -257,6 +299,12 @@ absl::Status recognise_ledger(SqliteDatabase& database, const std::string& path)
         return refused(path, absl::StrCat("damaged: ", sound.ok() ? absl::string_view(*sound)
                                                                   : sound.status().message()));
     }
+    absl::StatusOr<std::string> missing = missing_part(database, *version);
+    if (!missing.ok() || !missing->empty()) {
+        return refused(path, missing.ok() ? absl::StrCat("damaged: its '", *missing,
+                                                         "' is missing, or not as a ledger has it")
+                                          : absl::StrCat("damaged: ", missing.status().message()));
+    }
     return absl::OkStatus();
 }
 
@@ -296,10 +344,10 @@ absl::StatusOr<LedgerFile> open_ledger_file(const std::string& path) {
             "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL;"
             "PRAGMA wal_autocheckpoint=4000; PRAGMA temp_store=MEMORY; PRAGMA cache_size=-65536");
         !status.ok()) {
-        return absl::Status(status.code(), absl::StrCat(path, ": ", status.message()));
+        return named_error(path, status);
     }
-    if (absl::Status status = migrate(*database, path); !status.ok()) {
-        return status;
+    if (absl::Status status = migrate(*database); !status.ok()) {
+        return named_error(path, status);
     }
     if (absl::Status status = settle_log(*database, path); !status.ok()) {
         return status;

@@ -38,11 +38,15 @@ struct LedgerFile {
 // Claims, checks, creates or migrates, and sets WAL with synchronous=FULL.
 [[nodiscard]] absl::StatusOr<LedgerFile> open_ledger_file(const std::string& path);
 
+// The same error, told of that file.
+[[nodiscard]] absl::Status named_error(const std::string& path, const absl::Status& status);
+
 // Refuses what can be seen to be no ledger without SQLite: that takes text for a new database, and
 // puts right what another program's crash has left, as soon as it reads. OK: it may be one.
 [[nodiscard]] absl::Status look_at_file(const std::string& path);
 
-// OK when the database is a ledger of a schema that this program knows.
+// OK when the database is a ledger of a schema that this program knows, sound and with all of its
+// tables.
 [[nodiscard]] absl::Status recognise_ledger(SqliteDatabase& database, const std::string& path);
 
 }  // namespace ration

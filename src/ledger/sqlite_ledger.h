@@ -42,6 +42,12 @@ public:
     [[nodiscard]] absl::StatusOr<std::vector<Block>> blocks() override;
     [[nodiscard]] absl::StatusOr<std::vector<IssuedToken>> tokens() override;
 
+    // Attempts in doubt whose doubt is not on disk: at most those that ran when a batch failed.
+    [[nodiscard]] std::size_t unsaved_doubts() const {
+        const std::lock_guard lock(mutex_);
+        return unsaved_doubts_.size();
+    }
+
 private:
     enum class State : int { running = 1, doubt = 2, done = 3 };
 

@@ -30,12 +30,12 @@ absl::StatusOr<std::unique_ptr<SqliteLedger>> SqliteLedger::open(
     }
     absl::StatusOr<SqliteStatements> statements = SqliteStatements::prepare(file->database);
     if (!statements.ok()) {
-        return statements.status();
+        return named_error(options.path, statements.status());
     }
     std::unique_ptr<SqliteLedger> ledger(
         new SqliteLedger(std::move(*file), std::move(*statements), options));
     if (absl::Status status = ledger->load(); !status.ok()) {
-        return status;
+        return named_error(options.path, status);
     }
     return ledger;
 }
@@ -70,8 +70,7 @@ absl::Status SqliteLedger::load() {
         }
         std::optional<std::vector<Place>> places = unpack_places(rows.bytes(6));
         if (!places) {
-            return absl::FailedPreconditionError(options_.path +
-                                                 ": damaged: an attempt's places are unreadable");
+            return absl::FailedPreconditionError("damaged: an attempt's places are unreadable");
         }
         Open open;
         open.state = State::doubt;

@@ -9,6 +9,7 @@
 #include <iterator>
 
 #include "ledger/ledger_world.h"
+#include "ledger/sqlite_ledger.h"
 #include "ration/ledger.h"
 
 namespace ration {
@@ -134,6 +135,49 @@ TEST(SqliteLedger, ANewerSchemaIsRefused) {
     EXPECT_NE(open_status(path).ToString().find("newer"), std::string::npos);
 }
 
+// A database that is sound to SQLite and ours by its mark may still lack what a ledger needs.
+TEST(SqliteLedger, AFileWithoutAPartOfALedgerIsRefusedAndTheCheckNamesIt) {
+    const TemporaryFolder folder;
+    const struct {
+        const char* sql;
+        const char* named;
+    } cases[] = {{"DROP TABLE writes", "'writes'"},
+                 {"DROP TABLE settled", "'settled'"},
+                 {"DROP TABLE tokens", "'tokens'"},
+                 {"DROP INDEX attempts_by_identity", "'attempts_by_identity'"},
+                 {"ALTER TABLE members RENAME COLUMN object TO thing", "'members'"},
+                 {"ALTER TABLE blocks RENAME TO walls", "'blocks'"}};
+    for (const auto& one : cases) {
+        const std::string path = folder.file("l.db");
+        std::filesystem::remove(path);
+        { ASSERT_TRUE(open_status(path).ok()); }
+        sqlite3* database = nullptr;
+        sqlite3_open(path.c_str(), &database);
+        ASSERT_EQ(sqlite3_exec(database, one.sql, nullptr, nullptr, nullptr), SQLITE_OK) << one.sql;
+        sqlite3_close(database);
+        const std::string before = read_all(path);
+        for (const absl::Status& status : {open_status(path), check_sqlite_ledger(path)}) {
+            EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition) << one.sql << status;
+            EXPECT_NE(status.ToString().find(path + ": damaged"), std::string::npos) << status;
+            EXPECT_NE(status.ToString().find(one.named), std::string::npos) << status;
+        }
+        EXPECT_EQ(read_all(path), before) << one.sql;
+    }
+}
+
+// What somebody added for their own questions takes nothing away.
+TEST(SqliteLedger, AnIndexOfSomebodyElseIsNoDamage) {
+    const TemporaryFolder folder;
+    const std::string path = folder.file("l.db");
+    { ASSERT_TRUE(open_status(path).ok()); }
+    sqlite3* database = nullptr;
+    sqlite3_open(path.c_str(), &database);
+    sqlite3_exec(database, "CREATE INDEX mine ON writes(attempt)", nullptr, nullptr, nullptr);
+    sqlite3_close(database);
+    EXPECT_TRUE(open_status(path).ok()) << open_status(path);
+    EXPECT_TRUE(check_sqlite_ledger(path).ok());
+}
+
 // The first schema had no table of what operators settled.
 TEST(SqliteLedger, AFileOfTheFirstSchemaIsBroughtUpToDate) {
     const TemporaryFolder folder;
@@ -187,6 +231,87 @@ TEST(SqliteLedger, CheckSaysWhenItCannotSay) {
     EXPECT_EQ(check_sqlite_ledger(notes).code(), absl::StatusCode::kFailedPrecondition);
 }
 
+// While it lives, no file of this process grows beyond `size`: writes fail as on a full disk.
+class TightFiles {
+public:
+    explicit TightFiles(rlim_t size) : old_handler_(signal(SIGXFSZ, SIG_IGN)) {
+        getrlimit(RLIMIT_FSIZE, &before_);
+        const struct rlimit tight {
+            size, before_.rlim_max
+        };
+        setrlimit(RLIMIT_FSIZE, &tight);
+    }
+    ~TightFiles() {
+        setrlimit(RLIMIT_FSIZE, &before_);
+        signal(SIGXFSZ, old_handler_);
+    }
+    TightFiles(const TightFiles&) = delete;
+    TightFiles& operator=(const TightFiles&) = delete;
+
+private:
+    struct rlimit before_ {};
+    void (*old_handler_)(int);
+};
+
+TEST(SqliteLedger, AFullDiskAtTheStartIsToldOfTheFile) {
+    const TemporaryFolder folder;
+    const std::string path = folder.file("l.db");
+    absl::Status created;
+    {
+        const TightFiles tight(4096);
+        created = open_status(path);
+    }
+    EXPECT_EQ(created.code(), absl::StatusCode::kUnavailable) << created;
+    EXPECT_NE(created.ToString().find(path + ": "), std::string::npos) << created;
+    {
+        const auto ledger = open_sqlite_ledger({path, {}});  // of what is there so far
+        ASSERT_TRUE(ledger.ok()) << ledger.status();
+        ASSERT_TRUE((*ledger)->apply_one(Reserve{key("k"), {}, {}}, noon).status.ok());
+    }
+    absl::Status opened;
+    {
+        const TightFiles tight(64);  // room for the name of the file's owner
+        opened = open_status(path);
+    }
+    EXPECT_FALSE(opened.ok());
+    EXPECT_NE(opened.ToString().find(path + ": "), std::string::npos) << opened;
+}
+
+// However often writing fails, what waits to be written down is one word for each attempt.
+TEST(SqliteLedger, DoubtsThatAreNotOnDiskAreAsManyAsTheAttempts) {
+    const TemporaryFolder folder;
+    const std::string path = folder.file("l.db");
+    constexpr std::size_t attempts = 3;
+    {
+        auto opened = SqliteLedger::open({path, {}});
+        ASSERT_TRUE(opened.ok());
+        SqliteLedger& ledger = **opened;
+        std::vector<LedgerRequest> ends;
+        for (std::size_t i = 0; i < attempts; ++i) {
+            const std::string name = "k" + std::to_string(i);
+            const LedgerReply begun = ledger.apply_one(Reserve{key(name), {}, {}}, noon);
+            ends.emplace_back(Settle{begun.reserved.attempt, SettleKind::failed, nullptr, {}});
+        }
+        {
+            const TightFiles tight(1);
+            std::vector<LedgerReply> replies(ends.size());
+            for (int i = 0; i < 50; ++i) {
+                ledger.apply(ends, noon, replies);
+                EXPECT_FALSE(replies.front().status.ok());
+                EXPECT_FALSE(ledger.apply_one(Reserve{key("new"), {}, {}}, noon).status.ok());
+                EXPECT_FALSE(ledger.sweep(noon, 100).ok());
+                ASSERT_EQ(ledger.unsaved_doubts(), attempts) << i;
+            }
+        }
+        EXPECT_EQ(ledger.stats().doubtful, attempts);
+        EXPECT_TRUE(ledger.sweep(noon, 100).ok());
+        EXPECT_EQ(ledger.unsaved_doubts(), 0U);
+    }
+    const auto again = open_sqlite_ledger({path, {}});
+    ASSERT_TRUE(again.ok());
+    EXPECT_EQ((*again)->doubtful(0, 10).size(), attempts);
+}
+
 // A file size limit for the database makes the next growing commit fail like a full disk.
 TEST(SqliteLedger, AFullDiskFailsTheBatchAndKeepsTheAttemptInDoubt) {
     const TemporaryFolder folder;
@@ -197,19 +322,13 @@ TEST(SqliteLedger, AFullDiskFailsTheBatchAndKeepsTheAttemptInDoubt) {
     const LedgerReply begun = ledger.apply_one(Reserve{key("k"), {&ceiling, 1}, {}}, noon);
     ASSERT_TRUE(begun.status.ok());
 
-    struct rlimit before {};
-    getrlimit(RLIMIT_FSIZE, &before);
-    const auto old_handler = signal(SIGXFSZ, SIG_IGN);
-    const struct rlimit tight {
-        4096, before.rlim_max
-    };
-    setrlimit(RLIMIT_FSIZE, &tight);
     const StoredResponse response = created(std::string(100'000, 'x'));
-    const LedgerReply failed =
-        ledger.apply_one(Settle{begun.reserved.attempt, SettleKind::written, &response, {}}, noon);
-    setrlimit(RLIMIT_FSIZE, &before);
-    signal(SIGXFSZ, old_handler);
-
+    LedgerReply failed;
+    {
+        const TightFiles tight(4096);
+        failed = ledger.apply_one(
+            Settle{begun.reserved.attempt, SettleKind::written, &response, {}}, noon);
+    }
     EXPECT_EQ(failed.status.code(), absl::StatusCode::kUnavailable) << failed.status;
     EXPECT_FALSE(ledger.stats().healthy);
     ASSERT_EQ(ledger.doubtful(0, 10).size(), 1U);
