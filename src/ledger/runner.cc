@@ -16,6 +16,13 @@ bool settles(const LedgerRequest& request) {
            std::holds_alternative<StateMembers>(request);
 }
 
+// There is at most one for each attempt, so they need no bound of their own. A delete that only
+// lowers a quota has no attempt: nothing else bounds how many of those wait.
+bool ends_attempt(const LedgerRequest& request) {
+    const Settle* settle = std::get_if<Settle>(&request);
+    return settle != nullptr && settle->attempt != 0;
+}
+
 }  // namespace
 
 bool LedgerJob::abandon() {
@@ -50,7 +57,7 @@ LedgerRunner::~LedgerRunner() {
 bool LedgerRunner::submit(std::shared_ptr<LedgerJob> job) {
     {
         const std::lock_guard lock(mutex_);
-        if (stopping_ || (queue_.size() >= options_.max_queue && !settles(job->request))) {
+        if (stopping_ || (queue_.size() >= options_.max_queue && !ends_attempt(job->request))) {
             return false;
         }
         queue_.push_back(std::move(job));

@@ -91,7 +91,7 @@ public:
     LedgerRunner& operator=(const LedgerRunner&) = delete;
 
     // False when the queue is full or the runner is stopping: `done` will not be called. What
-    // settles an attempt is queued however full it is: there is at most one for each attempt.
+    // ends an attempt is queued however full it is: there is at most one for each attempt.
     [[nodiscard]] bool submit(std::shared_ptr<LedgerJob> job);
 
     // Without a thread of its own: one batch, as the thread would do it now. True when the next one

@@ -150,6 +150,32 @@ TEST_F(Runner, AFullQueueRefusesOneMore) {
     gated.go.release(100);
 }
 
+// However full it is, what ends an attempt is taken: there is one for each. A delete that only
+// lowers a quota is not, for nothing else bounds how many of those come while the disk hangs.
+TEST_F(Runner, AFullQueueTakesWhatEndsAnAttemptAndNoOtherChange) {
+    const AttemptId attempt = ledger_->apply_one(reserving(100)->request, noon).reserved.attempt;
+    GatedLedger gated(*ledger_);
+    LedgerRunnerOptions options;
+    options.max_queue = 1;
+    LedgerRunner runner(gated, clock_, options);
+    ASSERT_TRUE(runner.submit(reserving(100)));
+    gated.entered.acquire();
+    ASSERT_TRUE(runner.submit(reserving(100)));
+    const QuotaChange lower{"calendars", "cal_1", false};
+    const auto deleting = std::make_shared<WaitingJob>();
+    deleting->request = Settle{0, SettleKind::written, nullptr, {&lower, 1}};
+    EXPECT_FALSE(runner.submit(deleting));
+    const auto doubt = std::make_shared<WaitingJob>();
+    doubt->request = SettleDoubt{attempt, true};
+    EXPECT_FALSE(runner.submit(doubt));
+    const auto ending = settling(attempt, SettleKind::written);
+    EXPECT_TRUE(runner.submit(ending));
+    EXPECT_EQ(runner.queued(), 2U);
+    gated.go.release(100);
+    EXPECT_TRUE(ending->wait().status.ok());
+    EXPECT_EQ(ledger_->stats().running, 2U);
+}
+
 // Counts what it hears.
 struct Listener : LedgerObserver {
     void on_batch(const LedgerBatch& batch) override {

@@ -155,7 +155,7 @@ void Transfer::submit_settlement(const Settle& settle) {
         return;
     }
     call_.reset();
-    detail_ = "the outcome could not be written down: the ledger is stopping";
+    detail_ = "the outcome could not be written down: the ledger takes no more";
     release_answer();
 }
 
