@@ -36,7 +36,7 @@ constexpr std::array<Default, static_cast<std::size_t>(BuiltIn::count) + 2> defa
     {"idempotency_in_progress", 409, "A request with this idempotency key is running.", "1"},
     {"idempotency_in_doubt", 409, "The outcome of the first request with this key is not known."},
     {"idempotency_response_not_kept", 409,
-     "The request with this key succeeded; its response was too large to keep."},
+     "The request with this key succeeded; its response was not kept."},
     {"contention", 503, "Two writes contended. Please try again.", "1"},
     {"ledger_unavailable", 503, "Writing is not possible right now. Please try again.", "1"},
     {"rate_limited", 429, "Too many requests.", "{retry_after}"},

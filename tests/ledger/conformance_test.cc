@@ -394,6 +394,29 @@ TEST_P(LedgerConformance, AWriteCountsInTheDayThatJudgedIt) {
     EXPECT_EQ(write(today, midnight + 500ms), ReserveVerdict::ceiling_reached);
 }
 
+// Whoever asks for the numbers holds up requests no longer than counting so many takes.
+TEST_P(LedgerConformance, RowsAreCountedUpToABound) {
+    const auto state = [&](std::size_t from, std::size_t to) {
+        std::vector<QuotaChange> changes;
+        std::vector<std::string> ids;
+        for (std::size_t i = from; i < to; ++i) {
+            ids.push_back(std::to_string(i));
+        }
+        for (const std::string& id : ids) {
+            changes.push_back({"things", id, true});
+        }
+        ASSERT_TRUE(
+            ledger_->apply_one(Settle{0, SettleKind::written, nullptr, changes}, noon).status.ok());
+    };
+    state(0, max_counted_rows - 1);
+    EXPECT_EQ(ledger_->rows()->members, max_counted_rows - 1);
+    state(max_counted_rows - 1, max_counted_rows);
+    EXPECT_EQ(ledger_->rows()->members, max_counted_rows);
+    state(max_counted_rows, max_counted_rows + 1);
+    EXPECT_EQ(ledger_->rows()->members, max_counted_rows);
+    EXPECT_EQ(*ledger_->level(QuotaUse{"things", 1}), max_counted_rows + 1);
+}
+
 // The level is counted once and then kept up; whatever changes the set, it is the set's size.
 TEST_P(LedgerConformance, TheLevelOfAQuotaIsTheSizeOfItsSet) {
     const QuotaUse quota{"calendars", 1000};
