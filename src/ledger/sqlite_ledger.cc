@@ -285,13 +285,15 @@ absl::StatusOr<bool> SqliteLedger::judge_record(const IdempotencyKey& key, Wall 
         }
         return status.ok() ? absl::StatusOr<bool>(true) : status;
     }
-    if (find.is_null(AttemptColumn::status)) {
+    // Too large to keep, settled by an operator's word, or unreadable: one damaged record must not
+    // fail the batch that others are in.
+    std::optional<HeaderList> headers;
+    if (!find.is_null(AttemptColumn::status)) {
+        headers = unpack_headers(find.bytes(AttemptColumn::headers));
+    }
+    if (!headers) {
         reserved.verdict = ReserveVerdict::not_kept;
         return true;
-    }
-    std::optional<HeaderList> headers = unpack_headers(find.bytes(AttemptColumn::headers));
-    if (!headers) {
-        return absl::DataLossError("a kept response has damaged headers");
     }
     reserved.verdict = ReserveVerdict::replay;
     reserved.response.status = static_cast<int>(find.integer(AttemptColumn::status));

@@ -338,8 +338,42 @@ TEST(SqliteLedger, AFullDiskFailsTheBatchAndKeepsTheAttemptInDoubt) {
     EXPECT_TRUE(ledger.stats().healthy);
 }
 
+void change_file(const std::string& path, const char* sql) {
+    sqlite3* database = nullptr;
+    sqlite3_open(path.c_str(), &database);
+    EXPECT_EQ(sqlite3_exec(database, sql, nullptr, nullptr, nullptr), SQLITE_OK) << sql;
+    sqlite3_close(database);
+}
+
 // A batch fails at its first request; what it would have settled after that is over all the same.
 TEST(SqliteLedger, AFailedBatchLeavesNothingRunningThatItWouldHaveSettled) {
+    const TemporaryFolder folder;
+    const std::string path = folder.file("l.db");
+    { ASSERT_TRUE(open_status(path).ok()); }
+    change_file(path,
+                "CREATE TRIGGER fails BEFORE INSERT ON attempts WHEN NEW.identity=x'626164' "
+                "BEGIN SELECT RAISE(ABORT, 'as on a bad disk'); END");
+    auto opened = open_sqlite_ledger({path, {}});
+    ASSERT_TRUE(opened.ok()) << opened.status();
+    Ledger& ledger = **opened;
+    const CeilingUse ceiling = daily("caller", 1);
+    const Reserve mine{key("mine"), {&ceiling, 1}, {}};
+    const AttemptId attempt = ledger.apply_one(mine, noon).reserved.attempt;
+    const LedgerRequest batch[] = {Reserve{key("bad"), {}, {}},
+                                   Settle{attempt, SettleKind::written, nullptr, {}}};
+    std::array<LedgerReply, 2> replies;
+    ledger.apply(batch, noon, replies);
+    ASSERT_FALSE(replies[1].status.ok());
+    EXPECT_EQ(ledger.stats().running, 0U);
+    ASSERT_EQ(ledger.doubtful(0, 10).size(), 1U);
+    EXPECT_EQ(ledger.doubtful(0, 10).front().attempt, attempt);
+    // Its place counts as written, and its key may be tried again.
+    EXPECT_EQ(*ledger.level(ceiling), 1U);
+    EXPECT_TRUE(ledger.apply_one(mine, noon).reserved.second_try);
+}
+
+// Nor does it fail anybody else: its key is known to be done, and what was kept is lost.
+TEST(SqliteLedger, AKeptAnswerThatCannotBeReadIsToldAsNotKept) {
     const TemporaryFolder folder;
     const std::string path = folder.file("l.db");
     {
@@ -351,27 +385,18 @@ TEST(SqliteLedger, AFailedBatchLeavesNothingRunningThatItWouldHaveSettled) {
         const Settle written{id, SettleKind::written, &response, {}};
         ASSERT_TRUE((*ledger)->apply_one(written, noon).status.ok());
     }
-    sqlite3* database = nullptr;
-    sqlite3_open(path.c_str(), &database);
-    sqlite3_exec(database, "UPDATE attempts SET headers='nonsense'", nullptr, nullptr, nullptr);
-    sqlite3_close(database);
-    auto opened = open_sqlite_ledger({path, {}});
-    ASSERT_TRUE(opened.ok()) << opened.status();
-    Ledger& ledger = **opened;
-    const CeilingUse ceiling = daily("caller", 1);
-    const Reserve mine{key("mine"), {&ceiling, 1}, {}};
-    const AttemptId attempt = ledger.apply_one(mine, noon).reserved.attempt;
+    change_file(path, "UPDATE attempts SET headers='nonsense'");
+    auto ledger = open_sqlite_ledger({path, {}});
+    ASSERT_TRUE(ledger.ok()) << ledger.status();
     const LedgerRequest batch[] = {Reserve{key("damaged"), {}, {}},
-                                   Settle{attempt, SettleKind::written, nullptr, {}}};
-    std::array<LedgerReply, 2> replies;
-    ledger.apply(batch, noon, replies);
-    ASSERT_FALSE(replies[1].status.ok());
-    EXPECT_EQ(ledger.stats().running, 0U);
-    ASSERT_EQ(ledger.doubtful(0, 10).size(), 1U);
-    EXPECT_EQ(ledger.doubtful(0, 10).front().attempt, attempt);
-    // Its place counts as written, and its key may be tried again.
-    EXPECT_EQ(*ledger.level(ceiling), 1U);
-    EXPECT_TRUE(ledger.apply_one(mine, noon).reserved.second_try);
+                                   Reserve{key("damaged", 2), {}, {}},
+                                   Reserve{key("mine"), {}, {}}};
+    std::array<LedgerReply, 3> replies;
+    (*ledger)->apply(batch, noon, replies);
+    EXPECT_TRUE(replies[0].status.ok()) << replies[0].status;
+    EXPECT_EQ(replies[0].reserved.verdict, ReserveVerdict::not_kept);
+    EXPECT_EQ(replies[1].reserved.verdict, ReserveVerdict::mismatch);
+    EXPECT_EQ(replies[2].reserved.verdict, ReserveVerdict::started);
 }
 
 // Whether an object exists that nobody has named stays open for a day, not until the next sweep.
