@@ -5,9 +5,12 @@
 #include "engine/durable.h"
 
 #include <algorithm>
+#include <iterator>
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_split.h"
 #include "absl/time/time.h"
 #include "engine/conclude.h"
 #include "engine/subject.h"
@@ -18,22 +21,58 @@
 namespace ration {
 namespace {
 
-// Fields that belong to the kept answer: what describes its content, where the thing is, and who
-// may keep or read it (RFC 9110 8, 10.2.2 and 12.5.5, RFC 8288, RFC 9111 5, Fetch 3.2). All others
-// are of one exchange or one connection (Date, Set-Cookie, Via, request ids, rate limits), or
-// nobody knows of what.
-constexpr std::array<std::string_view, 7> kept_fields = {
-    "Location", "ETag", "Last-Modified", "Link", "Cache-Control", "Expires", "Vary"};
-constexpr std::array<std::string_view, 2> kept_prefixes = {"Content-", "Access-Control-"};
+// Fields of an answer that are about one exchange or one connection (RFC 9110 6.6.1, 7.6
+// and 10.2.3, RFC 6265, RFC 9111 5.1, RFC 9209, RFC 9211), and those of the repeat's own limits.
+// All others belong to the answer and are kept.
+constexpr std::string_view passing_fields[] = {"Connection",
+                                               "Keep-Alive",
+                                               "Proxy-Connection",
+                                               "Proxy-Authenticate",
+                                               "Upgrade",
+                                               "Transfer-Encoding",
+                                               "Trailer",
+                                               "TE",
+                                               "Date",
+                                               "Content-Length",
+                                               "Age",
+                                               "Server",
+                                               "Via",
+                                               "Retry-After",
+                                               "Set-Cookie",
+                                               "Server-Timing",
+                                               "Cache-Status",
+                                               "Proxy-Status",
+                                               "Idempotent-Replayed",
+                                               "Proxy-Authentication-Info"};
+constexpr std::string_view passing_prefixes[] = {"Ration-", "RateLimit", "X-RateLimit",
+                                                 "X-Rate-Limit"};
 
 bool is_kept(std::string_view name) {
-    const auto is_name = [&](std::string_view kept) { return equal_ignoring_case(kept, name); };
+    const auto is_name = [&](std::string_view passing) {
+        return equal_ignoring_case(passing, name);
+    };
     const auto begins = [&](std::string_view prefix) {
         return equal_ignoring_case(name.substr(0, prefix.size()), prefix);
     };
-    return std::any_of(kept_fields.begin(), kept_fields.end(), is_name) ||
-           (std::any_of(kept_prefixes.begin(), kept_prefixes.end(), begins) &&
-            !equal_ignoring_case(name, "Content-Length"));
+    return std::none_of(std::begin(passing_fields), std::end(passing_fields), is_name) &&
+           std::none_of(std::begin(passing_prefixes), std::end(passing_prefixes), begins);
+}
+
+// A field that the answer's Connection names goes no further than this hop (RFC 9110 7.6.1).
+bool named_by_connection(std::span<const Header> headers, std::string_view name) {
+    for (const Header& header : headers) {
+        if (!equal_ignoring_case(header.name, "Connection")) {
+            continue;
+        }
+        const absl::string_view list(header.value.data(), header.value.size());
+        for (const absl::string_view item : absl::StrSplit(list, ',')) {
+            const absl::string_view word = absl::StripAsciiWhitespace(item);
+            if (equal_ignoring_case({word.data(), word.size()}, name)) {
+                return true;
+            }
+        }
+    }
+    return false;
 }
 
 std::optional<std::uint64_t> most_of(const Exchange& exchange, const AtMost& at_most) {
@@ -399,7 +438,7 @@ std::optional<Settle> Durable::settle_probed(Exchange& exchange, const CompleteA
 void Durable::keep(const CompleteAnswer& answer) {
     response_ = StoredResponse{answer.status, {}, std::string(answer.body)};
     for (const Header& header : answer.headers) {
-        if (is_kept(header.name)) {
+        if (is_kept(header.name) && !named_by_connection(answer.headers, header.name)) {
             response_.headers.emplace_back(header.name, header.value);
         }
     }

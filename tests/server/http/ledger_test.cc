@@ -67,10 +67,10 @@ TEST_F(LedgerGateway, ARepeatIsAnsweredWithoutTheUpstream) {
 // exchange.
 TEST_F(LedgerGateway, AReplayHasTheAnswersOwnFieldsLineByLine) {
     ScriptedUpstream upstream(
-        answer_raw("HTTP/1.1 201 Created\r\nVary: *\r\nConnection: keep-alive, X-Hop\r\n"
+        answer_raw("HTTP/1.1 201 Created\r\nX-First: 1\r\nConnection: keep-alive, X-Hop\r\n"
                    "X-Hop: of this one\r\nKeep-Alive: timeout=5\r\nLink: <a>\r\nlink: <b>\r\n"
                    "Date: Sun, 06 Nov 1994 08:49:37 GMT\r\nTransfer-Encoding: chunked\r\n"
-                   "Content-Language:\r\nConnection-Id: 7\r\n\r\n2\r\nok\r\n0\r\n\r\n"));
+                   "X-Empty:\r\nConnection-Id: 7\r\n\r\n2\r\nok\r\n0\r\n\r\n"));
     GatewayWorld world(upstream.port(), setup());
     Conn client = world.connect();
     client.send(buy("k", "body"));
@@ -85,11 +85,10 @@ TEST_F(LedgerGateway, AReplayHasTheAnswersOwnFieldsLineByLine) {
         fields.append(name).append(": ").append(value).append("\n");
     }
     EXPECT_TRUE(
-        fields.starts_with("Vary: *\nLink: <a>\nlink: <b>\nContent-Language: \n"
-                           "Idempotent-Replayed: true\n"))
+        fields.starts_with("X-First: 1\nLink: <a>\nlink: <b>\nX-Empty: \n"
+                           "Connection-Id: 7\nIdempotent-Replayed: true\n"))
         << fields;
-    for (const char* of_the_first :
-         {"X-Hop", "Connection-Id", "Keep-Alive", "Transfer-Encoding", "1994"}) {
+    for (const char* of_the_first : {"X-Hop", "Keep-Alive", "Transfer-Encoding", "1994"}) {
         EXPECT_EQ(fields.find(of_the_first), std::string::npos) << fields;
     }
 }
