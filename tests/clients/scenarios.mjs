@@ -77,7 +77,7 @@ const SCENARIOS = {
     restart: () => crowd(watched({maxRetries: 10, budgetCapacity: 1000}),
         {callers: 20, calls: 2000, init: bearer('sk_js_fast'), progress: 400}),
     office: () => crowd(watched(), {callers: 50, calls: 600, init: bearer('axp_demo_ana_ci')}),
-    minute: () => minute(watched({totalDeadlineMs: 700}), 'axp_demo_ben'),
+    minute: () => minute(watched({totalDeadlineMs: 5_000}), 'axp_demo_ben'),
     day: () => bookings(createClient({idempotency: ['POST /v1/bookings']}), 'pk_demo_lisbon', 17),
     volume: () => bookings(createClient({idempotency: ['POST /v1/bookings']}), 'sk_demo_tokyo', 5),
 };
