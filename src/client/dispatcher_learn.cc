@@ -14,7 +14,7 @@ void Dispatcher::ended(Call& call, const Outcome& outcome, Now now) {
     learn(call, outcome, told, now);
     const Verdict verdict = decide({.policy = *call.policy,
                                     .method = call.method,
-                                    .keyed = !call.key.empty(),
+                                    .keyed = !call.key.empty() && !outcome.other_origin,
                                     .body = call.body,
                                     .attempts_made = call.attempts_,
                                     .elapsed = now.mono - call.begun_,

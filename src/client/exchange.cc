@@ -202,7 +202,10 @@ bool Exchange::finished(CURLcode code) {
         url_ = redirection_->url;
         method_ = redirection_->method;
         drop_body_ = drop_body_ || redirection_->drop_body;
-        drop_secrets_ = drop_secrets_ || redirection_->drop_secrets;
+        if (redirection_->drop_secrets) {
+            drop_secrets_ = true;  // the key too, so that only safe methods may be repeated
+            setup_.repeatable = lists(setup_.policy->safe_methods, method_);
+        }
         ++followed_;
         return prepare_hop();
     }

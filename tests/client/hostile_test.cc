@@ -345,6 +345,30 @@ TEST(Hostile, OtherOriginsDoNotSeeSecrets) {
     EXPECT_EQ(server.requests().size(), 2U);
 }
 
+TEST(Hostile, WithoutItsKeyAPostIsSentToAnotherOriginOnce) {
+    for (const bool lost : {true, false}) {
+        RawServer other([&](RawConnection& peer) {
+            while (peer.read_request() && !lost) {
+                peer.answer(503, "", "");
+            }
+        });
+        RawServer server([&](RawConnection& peer) {
+            while (peer.read_request()) {
+                peer.answer(307, cat("Location: ", other.url("/", "localhost"), "\r\n"), "");
+            }
+        });
+        ClientRequest request = post(server.url("/"), "x");
+        request.idempotency_key = "k";
+        const auto client = make_client();
+        const ClientResult result = client->call(request);
+        EXPECT_EQ(result.reason, StopReason::unsafe_method);
+        EXPECT_EQ(result.attempts, 1U);
+        EXPECT_EQ(other.requests().size(), 1U);
+        request.method = "PUT";  // safe without a key
+        EXPECT_EQ(client->call(request).attempts, quick_options().policy.max_retries + 1);
+    }
+}
+
 TEST(Hostile, APostIsNotTurnedIntoAGetUnlessAskedFor) {
     RawServer server([](RawConnection& peer) {
         while (peer.read_request()) {

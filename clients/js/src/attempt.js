@@ -56,6 +56,7 @@ async function sendFollowing(call, signal) {
     const follows = settings.redirects === 'client' && (request.init.redirect ?? 'follow') === 'follow';
     let hop = {url: request.url.href, method: request.method, body: request.body, dropSecrets: false};
     for (let followed = 0; ; followed += 1) {
+        call.sameOrigin = !hop.dropSecrets;
         const init = {
             ...request.init, method: hop.method, headers: headersFor(call, hop), signal,
             redirect: follows ? 'manual' : request.init.redirect, body: hop.body?.make(),
@@ -65,7 +66,6 @@ async function sendFollowing(call, signal) {
         }
         const response = await settings.fetch(hop.url, init);
         if (!follows || !isRedirect(response.status)) {
-            call.sameOrigin = !hop.dropSecrets;
             return response;
         }
         const location = response.headers.get('location');

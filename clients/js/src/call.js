@@ -42,7 +42,7 @@ export class Call {
         this.last = {status: null, errorType: null};
         this.redirectReason = null;
         this.spread = false;
-        this.sameOrigin = true;
+        this.sameOrigin = true; // false when redirects led the attempt away, where the key does not go
         this.readKey();
         const credential = settings.credential(request);
         const operation = `${this.method} ${request.url.pathname}`;
@@ -266,7 +266,7 @@ export class Call {
     decision(outcome, told) {
         const now = this.clock.now();
         return decide({
-            policy: this.policy, method: this.method, keyed: this.key !== null, body: this.request.body.kind,
+            policy: this.policy, method: this.method, keyed: this.key !== null && this.sameOrigin, body: this.request.body.kind,
             attemptsMade: this.attempts, elapsedMs: now - this.startedAt, outcome, told,
             retryTokens: this.origin.budget.tokens(now), cancelled: this.request.signal?.aborted ?? false,
             nowUnixMs: this.clock.wall(), random: this.settings.random,

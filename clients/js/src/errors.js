@@ -32,8 +32,9 @@ const BROWSER_FAILURE = /failed to fetch|networkerror|load failed|network error|
 export function errorKind(error) {
     const cause = error?.cause;
     const causes = [cause, ...(Array.isArray(cause?.errors) ? cause.errors : []), error];
-    for (const {code, syscall} of causes.filter(Boolean)) {
-        const kind = kindOfCode(code, syscall);
+    for (const {code, syscall, message} of causes.filter(Boolean)) {
+        // Node's words for a 100 or 101 that it did not ask for: the next one would be the same.
+        const kind = code === 'UND_ERR_SOCKET' && /^bad (response|upgrade)$/.test(message) ? 'protocol_error' : kindOfCode(code, syscall);
         if (kind) {
             return kind;
         }

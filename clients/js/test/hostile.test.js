@@ -157,6 +157,18 @@ describe('a hostile server', {concurrency: 8}, () => {
         assert.deepEqual([field(entry, 'x-note'), entry.method, entry.body], ['plain', 'POST', 'thing']);
     });
 
+    test('a POST that went to another host without its key is sent there once', async () => {
+        for (const failure of [{end: 'reset'}, reply(503)]) {
+            const target = await server.script([failure], {listener: 'other'});
+            const {url} = await server.script([reply(307, {Location: target.url})]);
+            const client = createClient({backoffBaseMs: 1});
+            const result = await client(url, {method: 'POST', body: 'x', headers: {'Idempotency-Key': 'k'}}).catch((error) => error);
+            assert.deepEqual([client.info(result).reason, (await target.log()).length], ['unsafe_method', 1]);
+            const safe = await client(url, {method: 'PUT', body: 'x', ration: {maxRetries: 1}}).catch((error) => error);
+            assert.deepEqual([client.info(safe).attempts, (await target.log()).length], [2, 3]);
+        }
+    });
+
     test('the same host keeps them', async () => {
         const target = await server.script([OK]);
         const {url} = await server.script([reply(308, {Location: target.url})]);
@@ -215,6 +227,18 @@ describe('a hostile server', {concurrency: 8}, () => {
         const answer = await createClient()(url);
         assert.deepEqual([answer.status, await answer.text()], [200, 'good']);
         assert.equal((await log()).length, 1);
+    });
+
+    test('a 100 or 101 that nobody asked for, which Node does not take, is an error, once', async () => {
+        for (const head of ['HTTP/1.1 100 Continue', 'HTTP/1.1 101 Switching Protocols\nConnection: upgrade\nUpgrade: x']) {
+            const {url, log} = await server.script([{reply: `${head}\n\n${OK}`}, OK]);
+            const client = createClient();
+            const result = await client(url).catch((error) => error);
+            if (result.status !== 200) { // a later Node may pass over them
+                assert.equal(client.info(result).reason, 'error_not_retryable', head);
+            }
+            assert.equal((await log()).length, 1, head);
+        }
     });
 
     test('an answer that is not HTTP is an error, once', async () => {
