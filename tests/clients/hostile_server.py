@@ -15,12 +15,15 @@ A step is an object:
                and @other @http: the origins of these listeners
     drip_ms    time between one byte and the next
     chunks     "endless": the reply goes on with blocks of 16 KiB for as long as the client takes them
+    interim    "endless": 103 answers for as long as the client takes them, and never the reply
+    gzip       true: the reply's body is compressed; its head has neither Content-Length nor Content-Encoding yet
     end        keep (default: the connection stays open), close, reset, or stall (open, but silent)
     unread     true: the connection is reset with the request's body unread
 """
 
 import argparse
 import email.utils
+import gzip
 import json
 import re
 import socket
@@ -151,7 +154,7 @@ def serve(connection, number):
                 entry["body"], rest = read[0].decode("latin-1"), read[1]
                 if name in ("script", "log"):
                     connection.sendall(control(name, target, entry["body"]))
-                elif not answer(connection, SCRIPTS.take(name, entry), method):
+                elif not answer(connection, SCRIPTS.take(name, entry)):
                     return None
         except (OSError, ValueError):
             return None
@@ -164,13 +167,21 @@ def control(name, target, body):
     return b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s" % (len(content), content)
 
 
-def answer(connection, step, method):
+def answer(connection, step):
     """True when the connection stays open."""
     head, separator, body = step["reply"].partition("\n\n")
     while separator and re.match(r"HTTP/1\.1 1(?!01)", head.rsplit("\n\n", 1)[-1]):
         further, separator, body = body.partition("\n\n")
         head += "\n\n" + further
-    data = (head.replace("\n", "\r\n") + ("\r\n\r\n" if separator else "")).encode() + body.encode()
+    content = body.encode()
+    if step.get("gzip"):
+        content = gzip.compress(content)
+        head += f"\nContent-Encoding: gzip\nContent-Length: {len(content)}"
+    data = (head.replace("\n", "\r\n") + ("\r\n\r\n" if separator else "")).encode() + content
+    if step.get("interim") == "endless":
+        data = b"HTTP/1.1 103 Early Hints\r\nLink: </x>\r\n\r\n" * 400
+        for _ in range(ENDLESS_BYTES // len(data)):
+            connection.sendall(data)
     if step.get("drip_ms"):
         for byte in data:
             connection.sendall(bytes([byte]))

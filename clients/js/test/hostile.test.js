@@ -80,6 +80,28 @@ describe('a hostile server', {concurrency: 8}, () => {
     test('a refusal whose body is cut half-way', () => twoSends(
         {reply: 'HTTP/1.1 429 No\nContent-Length: 100\n\n{"error":', end: 'close'}));
 
+    test('a refusal that is not repeated goes back whatever its body does', async () => {
+        const head = 'HTTP/1.1 429 No\nRetry-After: 3600\n';
+        const cut = {reply: `${head}Content-Length: 100\n\n{"error":`, end: 'close'};
+        const endless = {reply: `${head}Transfer-Encoding: chunked\n\n`, chunks: 'endless', end: 'close'};
+        for (const step of [cut, {...cut, end: 'reset'}, {...cut, end: 'stall'}, {...cut, drip_ms: 20, end: 'stall'}, endless]) {
+            const {url} = await server.script([step]);
+            const client = createClient({totalDeadlineMs: 4000});
+            const answer = await client(url);
+            assert.deepEqual([answer.status, client.info(answer).reason], [429, 'server_wait_too_long'], JSON.stringify(step));
+            await answer.body.cancel().catch(() => {});
+        }
+    });
+
+    test('the type of a compressed refusal is read', async () => {
+        const told = 'HTTP/1.1 429 No\nContent-Type: application/json\n\n{"error":{"type":"booking_volume_refused"}}';
+        const {url, log} = await server.script([{reply: told, gzip: true}, OK]);
+        const client = createClient();
+        const answer = await client(url);
+        assert.deepEqual(await answer.json(), {error: {type: 'booking_volume_refused'}});
+        assert.deepEqual([client.info(answer).reason, (await log()).length], ['type_never_retry', 1]);
+    });
+
     test('an answer that breaks off before its head is a lost connection', async () => {
         const {url, log} = await server.script([{reply: 'HTTP/1.1 20', end: 'reset'}, OK]);
         assert.equal((await createClient()(url)).status, 200);
@@ -239,6 +261,13 @@ describe('a hostile server', {concurrency: 8}, () => {
             }
             assert.equal((await log()).length, 1, head);
         }
+    });
+
+    test('endless interim answers end', async () => {
+        const {url} = await server.script([{interim: 'endless'}]);
+        const client = createClient({totalDeadlineMs: 700});
+        const error = await rejected(client(url));
+        assert.ok(['deadline', 'error_not_retryable'].includes(client.info(error).reason), client.info(error).reason);
     });
 
     test('an answer that is not HTTP is an error, once', async () => {

@@ -72,6 +72,20 @@ class Settings(unittest.TestCase):
         self.assertTrue(issubclass(ration_client.httpx.CallRefused, httpx.HTTPError))
         self.assertTrue(issubclass(ration_client.requests.CallRefused, requests.RequestException))
 
+    def test_what_is_learnt_elsewhere_and_then_at_home(self):
+        def handler(request):
+            if request.url.host == "other.example":
+                return httpx.Response(503)
+            sends.append(request)
+            if len(sends) == 1:
+                return httpx.Response(307, headers={"Location": "https://other.example/"})
+            return httpx.Response(429, headers={"Retry-After": "3600"})
+        sends = []
+        transport = ration_client.httpx.Transport(httpx.MockTransport(handler), follow_redirects=True, backoff_base_ms=1)
+        answer = httpx.Client(transport=transport).get("https://api.example/a")
+        self.assertEqual((answer.status_code, answer.extensions["ration"].attempts), (429, 2))
+        self.assertEqual(transport.stats()["gates"][0]["state"], "closed")
+
     def test_keys_for_listed_routes(self):
         keys = []
 

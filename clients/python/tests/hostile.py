@@ -9,6 +9,7 @@ import subprocess
 import sys
 import tempfile
 import urllib.request
+from typing import Any, NamedTuple, Optional
 
 import httpx
 import requests
@@ -68,11 +69,22 @@ def field(entry, name):
     return next((value for header, value in entry["headers"] if header.lower() == name), None)
 
 
-class Result:
+class Result(NamedTuple):
     """What came of one call, whatever the library: `status` and `text`, or `error`; and `info`."""
 
-    def __init__(self, status=None, text=None, info=None, error=None):
-        self.status, self.text, self.info, self.error = status, text, info, error
+    status: Optional[int]
+    text: Optional[str]
+    info: Any
+    error: Optional[Exception] = None
+
+    @classmethod
+    def of(cls, answer):
+        info = answer.ration if isinstance(answer, requests.Response) else answer.extensions["ration"]
+        return cls(answer.status_code, answer.text, info)
+
+    @classmethod
+    def of_error(cls, error):
+        return cls(None, None, getattr(error, "ration", None), error)
 
 
 class Httpx:
@@ -82,15 +94,10 @@ class Httpx:
         inner = httpx.HTTPTransport(verify=verify)
         transport = ration_client.httpx.Transport(inner, follow_redirects=True, **options)
         with httpx.Client(transport=transport) as client:
-            return self.asked(client, url, method, headers, content)
-
-    @staticmethod
-    def asked(client, url, method="GET", headers=None, content=None):
-        try:
-            answer = client.request(method, url, headers=headers, content=content)
-        except Exception as error:
-            return Result(error=error, info=getattr(error, "ration", None))
-        return Result(answer.status_code, answer.text, answer.extensions["ration"])
+            try:
+                return Result.of(client.request(method, url, headers=headers, content=content))
+            except Exception as error:
+                return Result.of_error(error)
 
 
 class HttpxAsync:
@@ -106,10 +113,9 @@ class HttpxAsync:
             content = self._chunks(content)
         async with httpx.AsyncClient(transport=transport) as client:
             try:
-                answer = await client.request(method, url, headers=headers, content=content)
+                return Result.of(await client.request(method, url, headers=headers, content=content))
             except Exception as error:
-                return Result(error=error, info=getattr(error, "ration", None))
-            return Result(answer.status_code, answer.text, answer.extensions["ration"])
+                return Result.of_error(error)
 
     @staticmethod
     async def _chunks(file):
@@ -123,16 +129,10 @@ class Requests:
         with contextlib.closing(ration_client.requests.Session(**options)) as session:
             session.trust_env = False
             session.verify = verify
-            return self.asked(session, url, method, headers, content)
-
-    @staticmethod
-    def asked(session, url, method="GET", headers=None, content=None):
-        try:
-            answer = session.request(method, url, headers=headers, data=content)
-        except Exception as error:
-            return Result(error=error, info=getattr(error, "ration", None))
-        return Result(answer.status_code, answer.text, getattr(answer, "ration", None))
+            try:
+                return Result.of(session.request(method, url, headers=headers, data=content))
+            except Exception as error:
+                return Result.of_error(error)
 
 
 ADAPTERS = [Httpx(), HttpxAsync(), Requests()]
-assert requests.Session is not ration_client.requests.Session

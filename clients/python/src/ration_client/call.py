@@ -69,7 +69,8 @@ Step = Union[Send, Wait]
 
 class Call:
     def __init__(self, shared: Shared, facts: RequestFacts, body_kind: Callable[[], str],
-                 policy: Optional[Policy] = None) -> None:
+                 policy: Optional[Policy] = None, before: Optional["Call"] = None) -> None:
+        """`before`: this call follows the redirect that ended that one, and goes on with its time, count and key."""
         settings = shared.settings
         self._shared, self._facts, self._body_kind = shared, facts, body_kind
         self._policy, self._clock = policy or settings.policy, settings.clock
@@ -79,15 +80,20 @@ class Call:
         self._last: Tuple[Optional[int], Optional[str]] = (None, None)
         self._retry_at: Optional[float] = None
         self.redirect_reason: Optional[str] = None  # set by the transport: a redirect that it did not follow
-        self.same_origin = True  # set by the transport
+        self.same_origin = True  # set by the transport: False when redirects led an attempt away, where the key does not go
         self.cancelled = False  # set from outside, together with a call of `wake`
         self.woken = False
         self.waker: Optional[Callable[[], None]] = None  # set while the driver waits
         self.events: List[Tuple[str, Dict[str, Any]]] = []
         self._hooked = bool(settings.hooks)
         given = facts.header(self._policy.idempotency_header.lower())
-        wanted = given is None and facts.method in ("POST", "PATCH") and self._makes_key(facts.method, facts.path)
-        self._made_key = settings.new_key() if wanted else None
+        self._followed = before is not None
+        self._made_key: Optional[str] = None
+        if before:
+            self._started_at, self._attempts, self._waited_ms = before._started_at, before._attempts - 1, before._waited_ms
+            self._made_key = before._made_key if before._facts.origin == facts.origin else None
+        elif given is None and facts.method in ("POST", "PATCH") and self._makes_key(facts.method, facts.path):
+            self._made_key = settings.new_key()
         self.key = given if given is not None else self._made_key
         prefix = f"{facts.origin}\n{settings.credential_of(facts)}\n"
         self._gate_key, self._narrow_key = prefix + settings.bucket_of(facts), prefix + facts.operation
@@ -106,7 +112,7 @@ class Call:
             self.waker()
 
     def run(self) -> Generator[Step, Any, Ending]:
-        self._shared.calls += 1
+        self._shared.calls += not self._followed
         try:
             while True:
                 self._stop_if_cancelled()
@@ -265,7 +271,8 @@ class Call:
     def _decision(self, outcome: Outcome, told: Told) -> Decision:
         now = self._clock.now()
         state = CallState(
-            policy=self._policy, method=self._facts.method, keyed=self.key is not None, body=self._body_kind(),
+            policy=self._policy, method=self._facts.method, keyed=self.key is not None and self.same_origin,
+            body=self._body_kind(),
             attempts_made=self._attempts, elapsed_ms=now - self._started_at,
             retry_tokens=self._origin.budget.tokens(now), cancelled=self.cancelled,
             now_unix_ms=self._clock.wall(), random=self._shared.settings.random)

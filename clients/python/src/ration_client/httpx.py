@@ -16,9 +16,11 @@ follows them by the rules of this package, and httpx sees only the last answer. 
 from __future__ import annotations
 
 import contextlib
+import math
 from typing import Any, AsyncIterator, Dict, Iterator, List, Optional, Tuple
 
 import anyio
+import httpcore
 import httpx
 
 from . import deadline
@@ -32,6 +34,8 @@ from .redirect import REDIRECTS, SECRETS, decide_redirect
 from .shared import RequestFacts, Shared, make_settings
 
 _ERROR_BODY_S = 5.0  # for reading why something was refused
+_MOST_ERROR_BYTES = 1024 * 1024
+_BROKEN = (httpx.TransportError, httpx.StreamError, OSError)
 _BODY_FIELDS = ("content-type", "content-length", "content-encoding", "content-language", "transfer-encoding")
 
 
@@ -196,6 +200,14 @@ def _decoded(response: httpx.Response, raw: bytes) -> Optional[bytes]:
         return None
 
 
+def _refused(response: httpx.Response, raw: bytes, complete: bool) -> Outcome:
+    """A refusal whose body is endless, slow or cut is judged by its head; the caller gets what came of the body."""
+    if not complete and "content-encoding" in response.headers:
+        raw = b""  # half of it cannot be read
+    given = _with_stream(response, httpx.ByteStream(raw))
+    return _outcome(given, _decoded(given, raw) if complete and len(raw) <= MAX_BODY_BYTES else None)
+
+
 def _failed(error: BaseException) -> Outcome:
     return Outcome(error=error_kind(error), cause=error)
 
@@ -231,7 +243,7 @@ class Transport(_Base, httpx.BaseTransport):
             return Outcome(error="attempt_timeout", cause=error) if isinstance(error, httpx.ReadTimeout) else _failed(error)
 
     def _follow(self, call: Call, hop: httpx.Request, body: _Body) -> httpx.Response:
-        followed = 0
+        followed, call.same_origin = 0, True
         while True:
             body.sent()
             response = self._inner.handle_request(hop)
@@ -240,24 +252,32 @@ class Transport(_Base, httpx.BaseTransport):
             following = self._next_hop(call, hop, response, followed, body)
             if following is None:
                 return response
-            _, joined, _ = self._peek(response, MAX_BODY_BYTES)
-            joined.close()
+            self._collect(response, MAX_BODY_BYTES)
             hop, followed = following, followed + 1
 
     def _read(self, call: Call, response: httpx.Response) -> Outcome:
         if self._wants_body(call, response):
-            seconds = deadline.left(_ERROR_BODY_S)
-            with contextlib.suppress(httpx.TransportError, httpx.StreamError), deadline.deadline(seconds or 0):
-                raw, response, complete = self._peek(response, MAX_BODY_BYTES)
-                return _outcome(response, _decoded(response, raw) if complete else None)
-            return _outcome(response)
+            return _refused(response, *self._collect(response, _MOST_ERROR_BYTES))
         if response.status_code < 400 and self._settings.whole_answers > 0:
-            return _outcome(self._peek(response, self._settings.whole_answers)[1])
+            return _outcome(self._peek(response, self._settings.whole_answers))
         return _outcome(response)
 
     @staticmethod
-    def _peek(response: httpx.Response, most: int) -> Tuple[bytes, httpx.Response, bool]:
-        """(what was read, the response with all of its body before it, whether that was all)."""
+    def _collect(response: httpx.Response, most: int) -> Tuple[bytes, bool]:
+        """What comes of a body in a short time, and whether that was all of it; closes the response."""
+        seen, size = [], 0
+        with contextlib.suppress(*_BROKEN), deadline.deadline(deadline.left(_ERROR_BODY_S) or 0), contextlib.closing(response):
+            for chunk in response.stream:  # type: ignore[union-attr]
+                seen.append(chunk)
+                size += len(chunk)
+                if size > most or deadline.over():
+                    return b"".join(seen)[:most], False
+            return b"".join(seen), True
+        return b"".join(seen), False
+
+    @staticmethod
+    def _peek(response: httpx.Response, most: int) -> httpx.Response:
+        """The response when so much of its body, or all, has come; what was read is still before it."""
         seen: List[bytes] = []
         size, rest = 0, iter(response.stream)  # type: ignore[arg-type]
         while size <= most:
@@ -266,10 +286,10 @@ class Transport(_Base, httpx.BaseTransport):
             chunk = next(rest, None)
             if chunk is None:
                 response.close()
-                return b"".join(seen), _with_stream(response, httpx.ByteStream(b"".join(seen))), True
+                return _with_stream(response, httpx.ByteStream(b"".join(seen)))
             seen.append(chunk)
             size += len(chunk)
-        return b"".join(seen), _with_stream(response, _Joined(seen, rest, response.stream)), False
+        return _with_stream(response, _Joined(seen, rest, response.stream))
 
 
 class AsyncTransport(_Base, httpx.AsyncBaseTransport):
@@ -294,16 +314,19 @@ class AsyncTransport(_Base, httpx.AsyncBaseTransport):
 
     async def _send(self, call: Call, request: httpx.Request, body: _Body, step: Send) -> Outcome:
         try:
-            with anyio.fail_after(step.timeout_ms / 1000):
+            with anyio.fail_after(step.timeout_ms / 1000) as scope:
                 response = await self._follow(call, _attempt_request(request, step), body)
-                return await self._read(call, response)
+                if not self._wants_body(call, response):
+                    return await self._read(response)
+            # Its head is there: that the attempt's time ends now does not make it a lost one.
+            return _refused(response, *await self._collect(response, _MOST_ERROR_BYTES, scope.deadline))
         except TimeoutError:
             return Outcome(error="attempt_timeout", cause=httpx.ReadTimeout("the attempt took too long", request=request))
         except (httpx.TransportError, httpx.InvalidURL, httpx.StreamError, ValueError, OSError) as error:
             return _failed(error)
 
     async def _follow(self, call: Call, hop: httpx.Request, body: _Body) -> httpx.Response:
-        followed = 0
+        followed, call.same_origin = 0, True
         while True:
             body.sent()
             response = await self._inner.handle_async_request(hop)
@@ -312,22 +335,31 @@ class AsyncTransport(_Base, httpx.AsyncBaseTransport):
             following = self._next_hop(call, hop, response, followed, body)
             if following is None:
                 return response
-            _, joined, _ = await self._peek(response, MAX_BODY_BYTES)
-            await joined.aclose()
+            await self._collect(response, MAX_BODY_BYTES)
             hop, followed = following, followed + 1
 
-    async def _read(self, call: Call, response: httpx.Response) -> Outcome:
-        if self._wants_body(call, response):
-            with contextlib.suppress(httpx.TransportError, httpx.StreamError), anyio.move_on_after(_ERROR_BODY_S):
-                raw, response, complete = await self._peek(response, MAX_BODY_BYTES)
-                return _outcome(response, _decoded(response, raw) if complete else None)
-            return _outcome(response)
+    async def _read(self, response: httpx.Response) -> Outcome:
         if response.status_code < 400 and self._settings.whole_answers > 0:
-            return _outcome((await self._peek(response, self._settings.whole_answers))[1])
+            return _outcome(await self._peek(response, self._settings.whole_answers))
         return _outcome(response)
 
     @staticmethod
-    async def _peek(response: httpx.Response, most: int) -> Tuple[bytes, httpx.Response, bool]:
+    async def _collect(response: httpx.Response, most: int, until: float = math.inf) -> Tuple[bytes, bool]:
+        seen, size, complete = [], 0, False
+        with contextlib.suppress(*_BROKEN):
+            with anyio.CancelScope(deadline=min(until, anyio.current_time() + _ERROR_BODY_S)):
+                async for chunk in response.stream:  # type: ignore[union-attr]
+                    seen.append(chunk)
+                    size += len(chunk)
+                    if size > most:
+                        break
+                else:
+                    complete = True
+            await response.aclose()
+        return b"".join(seen)[:most], complete
+
+    @staticmethod
+    async def _peek(response: httpx.Response, most: int) -> httpx.Response:
         seen: List[bytes] = []
         size, rest = 0, response.stream.__aiter__()  # type: ignore[union-attr]
         while size <= most:
@@ -335,10 +367,10 @@ class AsyncTransport(_Base, httpx.AsyncBaseTransport):
                 chunk = await rest.__anext__()
             except StopAsyncIteration:
                 await response.aclose()
-                return b"".join(seen), _with_stream(response, httpx.ByteStream(b"".join(seen))), True
+                return _with_stream(response, httpx.ByteStream(b"".join(seen)))
             seen.append(chunk)
             size += len(chunk)
-        return b"".join(seen), _with_stream(response, _Joined(seen, rest, response.stream)), False
+        return _with_stream(response, _Joined(seen, rest, response.stream))
 
 
 def _with_stream(response: httpx.Response, stream: Any) -> httpx.Response:
@@ -373,6 +405,8 @@ class _BoundStream:
         self.write, self.close, self.get_extra_info = stream.write, stream.close, stream.get_extra_info
 
     def read(self, max_bytes: int, timeout: Optional[float] = None) -> bytes:
+        if deadline.over():  # also when there is always something to read
+            raise httpcore.ReadTimeout("timed out")
         return self._stream.read(max_bytes, deadline.left(timeout))
 
     def start_tls(self, ssl_context: Any, server_hostname: Optional[str] = None,

@@ -48,6 +48,9 @@ def _resolved(location: Optional[str], base: str) -> Optional[SplitResult]:
     if not location:
         return None
     try:
+        given = urlsplit(location)
+        if not given.netloc and (given.scheme in _PORTS or location.startswith("//")):
+            return None  # urljoin would take the base's host
         url = urlsplit(urljoin(base, location))
         usable = url.scheme in _PORTS and url.hostname and url.username is None and url.password is None
         return url if usable and url.port != 0 else None

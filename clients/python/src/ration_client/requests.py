@@ -10,6 +10,7 @@ An answer carries the attribute `ration`, a CallInfo; so does each exception. Th
 
 from __future__ import annotations
 
+import contextlib
 from typing import Any, Optional
 from urllib.parse import urlsplit
 
@@ -22,11 +23,12 @@ from .call import MESSAGES, Call, CallInfo, Ending, Send
 from .decide import Outcome
 from .drive import CancelToken, drive
 from .hints import MAX_BODY_BYTES
-from .redirect import SECRETS, decide_redirect, origin_of
+from .redirect import REDIRECTS, SECRETS, RedirectDecision, decide_redirect, origin_of
 from .requests_wire import BoundPool, BoundPoolTls, Rest, error_kind
 from .shared import RequestFacts, Shared, make_settings
 
 _ERROR_BODY_S = 5.0  # for reading why something was refused
+_MOST_ERROR_BYTES = 1024 * 1024
 _CHUNK = 16 * 1024
 
 
@@ -63,10 +65,12 @@ class Adapter(requests.adapters.HTTPAdapter):
     def send(self, request: requests.PreparedRequest, stream: bool = False, timeout: Any = None, verify: Any = True,
              cert: Any = None, proxies: Any = None) -> requests.Response:
         body = _Body(request, self.settings.buffer_body)
-        call = Call(self._shared, _facts_of(request), body.kind)
+        call = Call(self._shared, _facts_of(request), body.kind, before=getattr(request, "ration_before", None))
         how = {"stream": stream, "verify": verify, "cert": cert, "proxies": proxies}
         ending = drive(self._shared, call, lambda step: self._attempt(request, body, step, timeout, how), self._closing)
-        return _finish(ending, request)
+        answer = _finish(ending, request)
+        answer.ration_call = call  # type: ignore[attr-defined]
+        return answer
 
     def _attempt(self, request: requests.PreparedRequest, body: "_Body", step: Send, timeout: Any, how: dict) -> Outcome:
         attempt = request
@@ -86,11 +90,13 @@ class Adapter(requests.adapters.HTTPAdapter):
     def _read(self, response: requests.Response, stream: bool) -> Outcome:
         content = None
         if response.status_code >= 400 and self._wants_body(response):
-            content = _peek(response)
+            content = _collect(response)
+        elif response.status_code in REDIRECTS:
+            _collect(response)
         elif response.status_code < 400 and not stream:
             response.content  # noqa: B018: the session reads it next; here a body that breaks off can be asked for again
         elif response.status_code < 400 and self.settings.whole_answers > 0:
-            _peek(response, self.settings.whole_answers, strict=True)
+            _peek(response, self.settings.whole_answers)
         return Outcome(status=response.status_code, header=response.headers.get, body=content, response=response)
 
     def _wants_body(self, response: requests.Response) -> bool:
@@ -115,16 +121,27 @@ class Session(requests.Session):
     def stats(self) -> dict:
         return self.adapter.stats()
 
+    def send(self, request: requests.PreparedRequest, **how: Any) -> requests.Response:
+        try:
+            answer = super().send(request, **how)
+        except requests.exceptions.TooManyRedirects as error:
+            error.ration = _told(error.response, "too_many_redirects")  # type: ignore[attr-defined]
+            raise
+        if how.get("allow_redirects", True) and answer.status_code in REDIRECTS and hasattr(answer, "ration"):
+            answer.ration = _told(answer, self._decide(answer, answer.headers.get("location")).reason)
+        return answer
+
+    def _decide(self, answer: requests.Response, location: Optional[str]) -> RedirectDecision:
+        return decide_redirect(self.adapter.settings.policy, answer.request.method or "GET", answer.status_code,
+                               answer.request.url or "", location, 0)
+
     def get_redirect_target(self, resp: requests.Response) -> Optional[str]:
         location = super().get_redirect_target(resp)
-        if location is None:
-            return None
-        decision = decide_redirect(self.adapter.settings.policy, resp.request.method or "GET", resp.status_code,
-                                   resp.request.url or "", location, 0)
-        return location if decision.action == "follow" else None
+        return location if location is not None and self._decide(resp, location).action == "follow" else None
 
     def rebuild_auth(self, prepared_request: requests.PreparedRequest, response: requests.Response) -> None:
         settings = self.adapter.settings
+        prepared_request.ration_before = getattr(response, "ration_call", None)  # type: ignore[attr-defined]
         if origin_of(urlsplit(prepared_request.url)) != origin_of(urlsplit(response.request.url)):  # type: ignore[arg-type]
             for name in (*SECRETS, settings.policy.idempotency_header, *settings.secret_headers):
                 prepared_request.headers.pop(name, None)
@@ -176,28 +193,41 @@ def _cut(timeout: Any, seconds: float) -> Any:
     return min(timeout, seconds) if isinstance(timeout, (int, float)) else seconds if timeout is None else timeout
 
 
-def _peek(response: requests.Response, most: int = MAX_BODY_BYTES, strict: bool = False) -> Optional[bytes]:
-    """All of a small body, None of a larger one; the response still has it before it. Unless `strict`, a body
-    that breaks off or takes too long is as one that says nothing."""
+def _collect(response: requests.Response) -> Optional[bytes]:
+    """What comes of a refusal's or redirect's body in a short time becomes its content. Gives it when that is all and
+    small: one that is endless, slow or cut is judged by its head."""
+    seen, size, complete = [], 0, False
+    with contextlib.suppress(requests.exceptions.RequestException, OSError), deadline.deadline(deadline.left(_ERROR_BODY_S) or 0):
+        for chunk in response.iter_content(_CHUNK):
+            seen.append(chunk)
+            size += len(chunk)
+            if size > _MOST_ERROR_BYTES or deadline.over():
+                break
+        else:
+            complete = True
+    if not complete:
+        response.raw.close()
+    response._content, response._content_consumed = b"".join(seen)[:_MOST_ERROR_BYTES], True
+    return response._content if complete and size <= MAX_BODY_BYTES else None
+
+
+def _peek(response: requests.Response, most: int) -> None:
+    """Reads so much of a body, or all; the response still has it before it. Raises what breaks it off."""
     seen, size = [], 0
     chunks = response.iter_content(_CHUNK)
-    seconds = deadline.left(None if strict else _ERROR_BODY_S)
-    try:
-        with deadline.deadline(1e9 if seconds is None else seconds):
-            for chunk in chunks:
-                seen.append(chunk)
-                size += len(chunk)
-                if size > most or deadline.over():
-                    break
-            else:
-                response._content, response._content_consumed = b"".join(seen), True
-                return response._content
-    except (requests.exceptions.RequestException, OSError):
-        if strict:
-            raise
-    response.raw = Rest(seen, chunks, response.raw)
-    response._content_consumed = False
-    return None
+    for chunk in chunks:
+        seen.append(chunk)
+        size += len(chunk)
+        if size > most:
+            response.raw = Rest(seen, chunks, response.raw)
+            response._content_consumed = False
+            return
+    response._content, response._content_consumed = b"".join(seen), True
+
+
+def _told(answer: Any, reason: Optional[str]) -> Optional[CallInfo]:
+    info = getattr(answer, "ration", None)
+    return info._replace(reason=reason) if info and reason else info
 
 
 def _finish(ending: Ending, request: requests.PreparedRequest) -> requests.Response:

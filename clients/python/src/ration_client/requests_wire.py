@@ -29,6 +29,8 @@ class _BoundFile(io.RawIOBase):
         return True
 
     def readinto(self, buffer: Any) -> Optional[int]:
+        if deadline.over():  # also when there is always something to read
+            raise socket.timeout("timed out")
         before = self._sock.gettimeout()
         self._sock.settimeout(deadline.left(before))
         try:
