@@ -167,7 +167,7 @@ struct ClientHooks {
     std::function<void(const Send&)> on_send;
     std::function<void(const Answer&)> on_answer;
     std::function<void(const Wait&)> on_wait;
-    std::function<void(std::uint64_t call, const ClientResult&)> on_end;
+    std::function<void(std::uint64_t call, const ClientResult&)> on_end;  // without its key
 };
 
 struct GateState {

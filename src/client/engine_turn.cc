@@ -263,7 +263,9 @@ void Engine::end(Pending& pending, const Step& step) {
     if (pending.watched) {
         CancellationAccess::unwatch(*pending.request.cancellation, *pending.watched);
     }
+    std::string key = std::exchange(result.idempotency_key, {});  // hooks lead to logs
     tell(options_.hooks.on_end, pending.number, result);
+    result.idempotency_key = std::move(key);
     ended_.push_back(&pending);
     if (pending.promise) {
         pending.promise->set_value(std::move(result));

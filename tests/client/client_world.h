@@ -56,7 +56,7 @@ public:
             note(cat("wait ", name(wait.source), " ", wait.reason));
         };
         hooks.on_end = [this](std::uint64_t, const ClientResult& result) {
-            note(cat("end ", name(result.reason)));
+            note(cat("end ", name(result.reason), result.idempotency_key));
         };
         return hooks;
     }

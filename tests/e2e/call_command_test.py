@@ -265,6 +265,19 @@ class WhatIsSentAndWritten(unittest.TestCase):
             _, errors = child.communicate(timeout=40)
             self.assertEqual(child.returncode, 130, errors)
 
+    def test_an_interrupt_while_it_is_asked_does_not_say_that_nothing_was_sent(self):
+        silent = threading.Event()
+        with Server(lambda request, body: (200, {}, "late") if silent.wait(60) else None) as server:
+            child = subprocess.Popen(command("-d", "x", "--idempotency-key", "auto", server.url()), stdout=subprocess.PIPE,
+                                     stderr=subprocess.PIPE, text=True)
+            while not server.seen:
+                time.sleep(0.01)
+            child.send_signal(signal.SIGINT)
+            _, errors = child.communicate(timeout=40)
+            silent.set()
+        self.assertEqual(child.returncode, 130, errors)
+        self.assertIn("may have been carried out", errors)
+        self.assertIn(f"--idempotency-key {server.seen[0][2]['Idempotency-Key']}", errors)
 
     def test_an_interrupt_ends_the_writing_of_an_answer(self):
         with Server(answer(200, "x" * 4_000_000)) as server:

@@ -351,7 +351,8 @@ export class Call {
             attempts: this.attempts, reason, retryAt, idempotencyKey: this.key, waitedMs: this.waitedMs, status, errorType,
         });
         if (this.settings.hooks.onDone) {
-            this.hook('onDone', {...this.info, attempt: this.attempts});
+            const {idempotencyKey, ...told} = this.info; // hooks lead to logs, where no key belongs
+            this.hook('onDone', {...told, attempt: this.attempts});
         }
     }
 

@@ -60,7 +60,7 @@ export interface Hooks {
     onSend?(event: {attempt: number; method: string; url: string}): void;
     onAnswer?(event: {attempt: number; status: number | null; error: string | null; response: Response | null}): void;
     onWait?(event: {attempt: number; source: WaitSource; reason: string | null; ms: number | null}): void;
-    onDone?(event: CallInfo & {attempt: number}): void;
+    onDone?(event: Omit<CallInfo, 'idempotencyKey'> & {attempt: number}): void;
 }
 
 export interface BucketRequest {

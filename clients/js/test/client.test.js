@@ -78,7 +78,7 @@ test('counters and hooks; no secret is in them', async () => {
     const events = [];
     const hooks = Object.fromEntries(['onSend', 'onAnswer', 'onWait', 'onDone'].map((name) => [name, (event) => events.push([name, event])]));
     const {client, go} = world((n) => (n === 1 ? {status: 429, headers: {'Retry-After': '2'}} : {status: 200}), {hooks});
-    await go(client(URL_A, {headers: {Authorization: 'Bearer s3cret'}}));
+    await go(client(URL_A, {headers: {'Authorization': 'Bearer s3cret', 'Idempotency-Key': 's3cret'}}));
     const stats = client.stats();
     assert.deepEqual([stats.calls, stats.sends, stats.retries], [1, 2, {429: 1}]);
     assert.equal(stats.waitMs.retry_after, 2250);

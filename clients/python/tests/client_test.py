@@ -101,7 +101,8 @@ class Settings(unittest.TestCase):
         events = []
         hooks = {name: lambda event, name=name: events.append((name, event)) for name in ("on_send", "on_answer", "on_wait", "on_done")}
         client = client_of(answers(503, 200), hooks=hooks, backoff_base_ms=1)
-        client.get("https://api.example/a", headers={"Authorization": "Bearer s3cret"})
+        answer = client.get("https://api.example/a", headers={"Authorization": "Bearer s3cret", "Idempotency-Key": "s3cret"})
+        self.assertEqual(answer.extensions["ration"].idempotency_key, "s3cret")
         stats = client._transport.stats()
         self.assertEqual((stats["calls"], stats["sends"], stats["retries"]), (1, 2, {"503": 1}))
         self.assertEqual([name for name, _ in events], ["on_send", "on_answer", "on_wait", "on_send", "on_answer", "on_done"])

@@ -61,7 +61,9 @@ int exit_code_of(const ClientResult& result, std::string_view method) {
 std::string ending_of(const ClientResult& result) {
     std::string text = result.error         ? std::string(name(*result.error))
                        : result.status != 0 ? cat(result.status)
-                                            : std::string("nothing was sent");
+                       : result.attempts > 0
+                           ? std::string("no answer yet; it may have been carried out")
+                           : std::string("nothing was sent");
     if (!result.error_type.empty()) {
         text += " " + printable(result.error_type);
     }

@@ -334,7 +334,8 @@ class Call:
 
     def _finish(self, reason: str, retry_at: Optional[float]) -> CallInfo:
         info = CallInfo(self._attempts, reason, retry_at, self.key, self._waited_ms, *self._last)
-        self._event("on_done", info=info, attempt=self._attempts, reason=reason)
+        if self._hooked:  # hooks lead to logs, where no key belongs
+            self._event("on_done", info=info._replace(idempotency_key=None), attempt=self._attempts, reason=reason)
         return info
 
     def _event(self, hook: str, **event: Any) -> None:
