@@ -15,7 +15,7 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PLACE = pathlib.Path(os.environ.get("RATION_CLIENTS_DIR", str(ROOT / "build" / "clients")))
-LIBRARIES = ["httpx>=0.28,<1", "requests>=2.32,<3", "mypy>=1.10,<3"]
+LIBRARIES = ["httpx[http2]>=0.28,<1", "requests>=2.32,<3", "mypy>=1.10,<3"]
 TYPESCRIPT = ["typescript@5", "@types/node@20"]
 
 

@@ -8,6 +8,9 @@ from typing import Iterator, Optional
 
 import httpx
 
+# From the third on of HTTP/2; the last is an answer that came after the server had said that it goes away.
+_BROKE_OFF = ("disconnected", "peer closed connection", "ConnectionTerminated", "StreamReset", "ConnectionState.CLOSED")
+
 
 def causes(error: Optional[BaseException]) -> Iterator[BaseException]:
     """The error and what it was raised from, at most ten deep."""
@@ -30,11 +33,10 @@ def error_kind(error: BaseException) -> str:
         return "attempt_timeout"
     if isinstance(error, httpx.NetworkError):
         return "connection_lost"
+    if isinstance(error, httpx.ProtocolError) and any(words in str(error) for words in _BROKE_OFF):
+        return "connection_lost"  # before the answer's head or inside its body
     if isinstance(error, httpx.RemoteProtocolError):
-        # An answer that breaks off, before its head or inside its body; anything else is not HTTP.
-        broke_off = ("disconnected" in str(error) or "peer closed connection" in str(error)
-                     or "ConnectionTerminated" in str(error))
-        return "connection_lost" if broke_off else "protocol_error"
+        return "protocol_error"  # it is not HTTP
     if isinstance(error, (httpx.UnsupportedProtocol, httpx.LocalProtocolError, httpx.InvalidURL, ValueError)):
         return "bad_request"
     return "connection_lost" if isinstance(error, OSError) else "protocol_error"
