@@ -13,7 +13,10 @@ function fetchHttp2(url, {method, headers}) {
         const {origin, pathname} = new URL(url);
         const session = connect(origin);
         const stream = session.request({':method': method, ':path': pathname, ...Object.fromEntries(new Headers(headers))});
-        const fail = (cause) => reject(new TypeError('fetch failed', {cause}));
+        const fail = (cause) => {
+            session.destroy();
+            reject(new TypeError('fetch failed', {cause}));
+        };
         session.on('error', fail);
         stream.on('error', fail);
         stream.on('response', ({':status': status}) => {
