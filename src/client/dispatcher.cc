@@ -184,7 +184,11 @@ bool Dispatcher::pass_gates(Call& call, Now now, Steps& steps) {
 
 bool Dispatcher::pass_in_flight(Call& call, Now now, Steps& steps) {
     auto& limit = call.origin_->in_flight;
-    if (!limit || limit->ask(&call)) {
+    if (!limit) {
+        return true;
+    }
+    if (limit->ask(&call)) {
+        wake_next(*call.origin_);  // the limit may have grown by a place
         return true;
     }
     if (late(call, now.mono + Nanos(1))) {

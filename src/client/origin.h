@@ -102,8 +102,10 @@ public:
     [[nodiscard]] bool ask(void* who);
     void leave(void* who);
     void done(Mono now, Signal signal);
-    // Who may ask again; nullptr: nobody.
-    [[nodiscard]] void* next() const { return waiting_.empty() ? nullptr : waiting_.front(); }
+    // Who waits first while there is a place; nullptr: nobody.
+    [[nodiscard]] void* next() const {
+        return waiting_.empty() || in_flight_ >= limit_ ? nullptr : waiting_.front();
+    }
 
     void window_ok(bool limit_was_reached);
     void throttled(Mono now);
