@@ -142,6 +142,15 @@ class Hostile(unittest.TestCase):
             self.assertEqual((result.info.reason, result.info.attempts, target.log()), ("error_not_retryable", 1, []))
         self.each(check)
 
+    def test_what_is_no_request_is_tried_once(self):
+        def check(adapter):
+            target = self.server.script(OK)
+            result = adapter.ask(target.url, headers={"X-Note": "a\r\nX-Evil: 1"})
+            self.assertIsNotNone(result.error)
+            self.assertIn(result.info and (result.info.reason, result.info.attempts), (None, ("error_not_retryable", 1)))
+            self.assertEqual(target.log(), [])
+        self.each(check)
+
     def test_redirect_loop(self):
         def check(adapter):
             target = self.server.script(reply(302, {"Location": "?again"}))
