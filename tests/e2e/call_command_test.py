@@ -265,6 +265,13 @@ class WhatIsSentAndWritten(unittest.TestCase):
             _, errors = child.communicate(timeout=40)
             self.assertEqual(child.returncode, 130, errors)
 
+    def test_a_key_that_stayed_behind_makes_nothing_safe(self):
+        with Server(lambda request, body: (None, {}, "")) as other:
+            with Server(answer(307, "", Location=other.url())) as server:
+                done = subprocess.run(command("-d", "x", "--idempotency-key", "k", server.url()), capture_output=True, text=True,
+                                      timeout=60)
+                self.assertEqual((done.returncode, len(other.seen)), (5, 1), done.stderr)
+
     def test_an_interrupt_while_it_is_asked_does_not_say_that_nothing_was_sent(self):
         silent = threading.Event()
         with Server(lambda request, body: (200, {}, "late") if silent.wait(60) else None) as server:

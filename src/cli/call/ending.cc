@@ -28,7 +28,9 @@ bool repeatable(const ClientResult& result, std::string_view method) {
 }  // namespace
 
 bool may_have_been_done(const ClientResult& result, std::string_view method) {
-    return sent_and_lost(result) && !repeatable(result, method);
+    // A key is of no use where redirects led to another origin, which did not get it.
+    const bool unsafe = result.reason == StopReason::unsafe_method;
+    return sent_and_lost(result) && (unsafe || !repeatable(result, method));
 }
 
 int exit_code_of(const ClientResult& result, std::string_view method) {
