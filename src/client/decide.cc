@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "absl/strings/match.h"
+#include "base/text.h"
 #include "client/hints.h"
 #include "client/policy.h"
 #include "wire/decimal.h"
@@ -119,8 +119,7 @@ bool lists(const std::vector<int>& list, int status) {
 std::optional<std::string> joined_field(const HeaderLines& headers, std::string_view name) {
     std::optional<std::string> joined;
     for (const auto& [field, value] : headers) {
-        if (field.size() == name.size() &&
-            absl::EqualsIgnoreCase({field.data(), field.size()}, {name.data(), name.size()})) {
+        if (same_word(field, name)) {
             joined = joined ? *joined + ", " + value : value;
         }
     }

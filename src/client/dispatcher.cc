@@ -17,8 +17,8 @@ Wall wall_at(Now now, Mono at) {
     return moment_after(now.wall, at - now.mono);
 }
 
-std::string gate_prefix(const Call& call) {
-    return cat(call.origin, '\n', call.credential, '\n');
+std::string narrow_key(const Call& call) {
+    return cat(call.origin, '\n', call.credential, '\n', call.method, ' ', call.path);
 }
 
 std::string doubt_key(const Call& call) {
@@ -135,14 +135,16 @@ void Dispatcher::take_narrow_place(Call& call) {
     const bool repeats =
         !call.key.empty() && (call.attempts_ > 0 || std::find(doubts_.begin(), doubts_.end(),
                                                               doubt_key(call)) != doubts_.end());
-    if (!repeats) {
-        take_place(call, narrow_gates_.find(cat(gate_prefix(call), call.method, ' ', call.path)));
+    if (!repeats && !narrow_gates_.entries().empty()) {
+        take_place(call, narrow_gates_.find(narrow_key(call)));
     }
 }
 
 // Only when it is asked next: a gate that nobody has asked may be forgotten.
 void Dispatcher::take_main_place(Call& call, Now now) {
-    take_place(call, &gates_.open(gate_prefix(call) + call.bucket, now.mono));
+    gate_key_.clear();
+    append_all(gate_key_, call.origin, '\n', call.credential, '\n', call.bucket);
+    take_place(call, &gates_.open(gate_key_, now.mono));
     call.main_place_ = true;
 }
 

@@ -135,6 +135,7 @@ private:
     RandomSource& random_;
     GateBook gates_;
     GateBook narrow_gates_;
+    std::string gate_key_;  // for looking up: its memory is kept
     std::optional<Pacer> pacer_;
     struct NamedOrigin {
         std::string name;

@@ -59,7 +59,7 @@ Engine::~Engine() {
     curl_multi_cleanup(multi_);
 }
 
-std::optional<Url> Engine::known_url(const std::string& text) {
+std::shared_ptr<const Url> Engine::known_url(const std::string& text) {
     {
         const Lock lock(mutex_);
         const auto found = urls_.find(text);
@@ -67,21 +67,23 @@ std::optional<Url> Engine::known_url(const std::string& text) {
             return found->second;
         }
     }
-    auto url = parse_url(text);
-    if (url) {
-        const Lock lock(mutex_);
-        if (urls_.size() >= most_known_urls) {
-            urls_.clear();
-        }
-        urls_.emplace(text, *url);
+    auto read = parse_url(text);
+    if (!read) {
+        return nullptr;
     }
+    auto url = std::make_shared<const Url>(std::move(*read));
+    const Lock lock(mutex_);
+    if (urls_.size() >= most_known_urls) {
+        urls_.clear();
+    }
+    urls_.emplace(text, url);
     return url;
 }
 
 bool Engine::prepare(Pending& pending) {
     ClientRequest& request = pending.request;
-    const auto url = known_url(request.url);
-    if (!url) {
+    pending.url = known_url(request.url);
+    if (!pending.url) {
         pending.result =
             wrong_request("no such URL: http or https, without a user name, is what can be asked");
         return false;
@@ -106,11 +108,10 @@ bool Engine::prepare(Pending& pending) {
         pending.own_policy = within_bounds(std::move(own));
         call.policy = &*pending.own_policy;
     }
-    pending.url = url->url;
     call.method = request.method;
-    call.origin = url->origin;
-    call.path = url->path;
-    call.bucket = request.bucket ? *request.bucket : cat(request.method, ' ', url->path);
+    call.origin = pending.url->origin;
+    call.path = pending.url->path;
+    call.bucket = request.bucket ? *request.bucket : cat(request.method, ' ', call.path);
     call.body = BodyAccess::kind(request.body);
     call.owner = &pending;
     const std::string* credential = find_header(request.headers, "authorization");
@@ -124,7 +125,9 @@ bool Engine::prepare(Pending& pending) {
 // The lock is held. From here on it can be cancelled.
 void Engine::enlist(Pending& pending) {
     pending.number = ++last_number_;
-    open_.emplace(pending.number, &pending);
+    if (pending.request.cancellation || pending.promise) {
+        open_.emplace(pending.number, &pending);
+    }
 }
 
 // Not under the lock: the watcher may run at once.

@@ -41,7 +41,7 @@ private:
         Call call;
         ClientRequest request;
         std::optional<RetryPolicy> own_policy;
-        std::string url;
+        std::shared_ptr<const Url> url;
         Exchange exchange;
         ClientResult result;
         std::optional<std::uint64_t> watched;  // at its cancellation
@@ -57,7 +57,7 @@ private:
 
     // False: the request is wrong, and `pending.result` says why.
     [[nodiscard]] bool prepare(Pending& pending);
-    [[nodiscard]] std::optional<Url> known_url(const std::string& text);
+    [[nodiscard]] std::shared_ptr<const Url> known_url(const std::string& text);
     void take_in(Pending& pending, Lock& lock);
     void enlist(Pending& pending);
     void watch(Pending& pending);
@@ -86,8 +86,8 @@ private:
 
     mutable std::mutex mutex_;  // the members down to the blank line
     Dispatcher dispatcher_;
-    std::unordered_map<std::uint64_t, Pending*> open_;
-    std::unordered_map<std::string, Url> urls_;  // read before
+    std::unordered_map<std::uint64_t, Pending*> open_;  // those that can be cancelled
+    std::unordered_map<std::string, std::shared_ptr<const Url>> urls_;  // read before
     std::vector<std::uint64_t> cancels_;
     std::deque<Pending*> followers_;
     bool driving_ = false;

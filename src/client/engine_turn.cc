@@ -99,14 +99,14 @@ bool Engine::perform(const Steps& steps) {
 void Engine::begin_attempt(Pending& pending, Nanos time) {
     Call& call = pending.call;
     tell(options_.hooks.on_send,
-         ClientHooks::Send{pending.number, call.attempts(), call.method, pending.url});
+         ClientHooks::Send{pending.number, call.attempts(), call.method, pending.url->url});
     const auto& safe = call.policy->safe_methods;
     Exchange::Setup setup;
     setup.options = &options_;
     setup.clock = clock_.get();
     setup.policy = call.policy;
     setup.request = &pending.request;
-    setup.url = pending.url;
+    setup.url = pending.url.get();
     setup.key = call.key;
     setup.attempt = call.attempts();
     setup.repeatable = !call.key.empty() || lists(safe, call.method);
@@ -225,7 +225,7 @@ void Engine::report(Now now) {
         dispatcher_.ended(call, pending->exchange.outcome(), now);
     }
     finished_.clear();
-    for (Pending* pending : std::exchange(ended_, {})) {
+    for (Pending* pending : ended_) {
         const std::uint64_t number = pending->number;
         open_.erase(number);
         if (pending->promise) {
@@ -236,6 +236,7 @@ void Engine::report(Now now) {
             pending->changed.notify_one();
         }
     }
+    ended_.clear();
     if (background_open_ == 0 && closing_) {
         background_work_.notify_all();
     }
@@ -251,7 +252,7 @@ void Engine::end(Pending& pending, const Step& step) {
     result.attempts = step.call->attempts();
     result.waited = step.call->waited();
     if (result.url.empty()) {
-        result.url = pending.url;
+        result.url = pending.url->url;
     }
     if (step.stop == StopReason::cancelled) {
         const auto& cancellation = pending.request.cancellation;

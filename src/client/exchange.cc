@@ -15,10 +15,6 @@
 namespace ration::client {
 namespace {
 
-bool same_name(std::string_view a, std::string_view b) {
-    return absl::EqualsIgnoreCase({a.data(), a.size()}, {b.data(), b.size()});
-}
-
 // A larger or unbounded body is announced first, so that a refusal leaves it unread. libcurl waits
 // a second for the server's word, which a small body is not worth.
 constexpr std::uint64_t announced_from = 1U << 20U;
@@ -32,13 +28,13 @@ bool rewound(const RequestBody::Rewind& rewind) {
 }
 
 bool is_field_value(std::string_view text) {
-    return text.find_first_of(std::string_view("\r\n\0", 3)) == std::string_view::npos;
+    return std::none_of(text.begin(), text.end(),
+                        [](char c) { return c == '\r' || c == '\n' || c == '\0'; });
 }
 
 }  // namespace
 
 Exchange::~Exchange() {
-    curl_slist_free_all(lines_);
     if (handle_) {
         curl_easy_cleanup(handle_);
     }
@@ -47,7 +43,7 @@ Exchange::~Exchange() {
 bool Exchange::begin(CURL* handle, const Setup& setup) {
     setup_ = setup;
     handle_ = handle;
-    url_ = setup.url;
+    url_ = setup.url->url;
     method_ = setup.request->method;
     followed_ = 0;
     drop_body_ = drop_secrets_ = false;
@@ -75,14 +71,14 @@ bool Exchange::prepare_hop() {
         fail(AttemptError::bad_request, "the body cannot be read from its beginning again");
         return false;
     }
-    curl_slist_free_all(lines_);
-    lines_ = nullptr;
+    lines_.clear();
     if (!add_headers()) {
         return false;
     }
     curl_easy_setopt(handle_, CURLOPT_URL, url_.c_str());
+    curl_easy_setopt(handle_, CURLOPT_CURLU, followed_ == 0 ? setup_.url->parsed.get() : nullptr);
     set_method();
-    curl_easy_setopt(handle_, CURLOPT_HTTPHEADER, lines_);
+    curl_easy_setopt(handle_, CURLOPT_HTTPHEADER, lines_.list());
     set_callbacks();
     return true;
 }
@@ -97,7 +93,7 @@ bool Exchange::rewind_body() {
 }
 
 bool Exchange::left_behind(std::string_view name) const {
-    if (same_name(name, "content-length") || same_name(name, "transfer-encoding")) {
+    if (same_word(name, "content-length") || same_word(name, "transfer-encoding")) {
         return true;  // the body says
     }
     if (drop_body_ && (absl::StartsWithIgnoreCase({name.data(), name.size()}, "content-"))) {
@@ -107,11 +103,20 @@ bool Exchange::left_behind(std::string_view name) const {
         return false;
     }
     const auto& secrets = setup_.options->secret_headers;
-    return same_name(name, "authorization") || same_name(name, "cookie") ||
-           same_name(name, "proxy-authorization") || same_name(name, "host") ||
-           same_name(name, setup_.policy->key_header) ||
+    return same_word(name, "authorization") || same_word(name, "cookie") ||
+           same_word(name, "proxy-authorization") || same_word(name, "host") ||
+           same_word(name, setup_.policy->key_header) ||
            std::any_of(secrets.begin(), secrets.end(),
-                       [&](const std::string& secret) { return same_name(name, secret); });
+                       [&](const std::string& secret) { return same_word(name, secret); });
+}
+
+BodyKind Exchange::kind_to_send() const {
+    return drop_body_ ? BodyKind::none : body_kind_;
+}
+
+bool Exchange::tells_length() const {
+    return kind_to_send() != BodyKind::none || method_ == "POST" || method_ == "PUT" ||
+           method_ == "PATCH";
 }
 
 bool Exchange::add_headers() {
@@ -119,8 +124,8 @@ bool Exchange::add_headers() {
     bool typed = false;
     bool keyed = setup_.key.empty();
     for (const auto& [name, value] : request.headers) {
-        typed = typed || same_name(name, "content-type");
-        keyed = keyed || same_name(name, setup_.policy->key_header);
+        typed = typed || same_word(name, "content-type");
+        keyed = keyed || same_word(name, setup_.policy->key_header);
         if (!left_behind(name) && !add_header(name, value)) {
             return false;
         }
@@ -132,13 +137,16 @@ bool Exchange::add_headers() {
     if (setup_.attempt > 1 && !attempt.empty() && !add_header(attempt, cat(setup_.attempt))) {
         return false;
     }
+    if (!tells_length()) {
+        return true;
+    }
     const auto size = BodyAccess::size(request.body);
     const bool announced = BodyAccess::read(request.body) && (!size || *size >= announced_from);
     if (!announced && !find_header(request.headers, "expect")) {
-        lines_ = curl_slist_append(lines_, "Expect:");
+        lines_.leave_out("Expect");
     }
     if (!typed) {
-        lines_ = curl_slist_append(lines_, "Content-Type:");  // libcurl has an opinion of its own
+        lines_.leave_out("Content-Type");  // libcurl has an opinion of its own
     }
     return true;
 }
@@ -148,17 +156,14 @@ bool Exchange::add_header(std::string_view name, std::string_view value) {
         fail(AttemptError::bad_request, cat("'", name, "' cannot be sent as a header"));
         return false;
     }
-    const std::string line = value.empty() ? cat(name, ';') : cat(name, ": ", value);
-    curl_slist* longer = curl_slist_append(lines_, line.c_str());
-    lines_ = longer ? longer : lines_;
-    return longer != nullptr;
+    lines_.add(name, value);
+    return true;
 }
 
 void Exchange::set_method() {
     const RequestBody& body = setup_.request->body;
-    const BodyKind kind = drop_body_ ? BodyKind::none : body_kind_;
-    const bool wants_length = method_ == "POST" || method_ == "PUT" || method_ == "PATCH";
-    if (kind == BodyKind::none && !wants_length) {
+    const BodyKind kind = kind_to_send();
+    if (!tells_length()) {
         curl_easy_setopt(handle_, CURLOPT_HTTPGET, 1L);
         if (method_ == "HEAD") {
             curl_easy_setopt(handle_, CURLOPT_NOBODY, 1L);

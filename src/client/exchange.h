@@ -14,6 +14,8 @@
 
 #include "client/decide.h"
 #include "client/redirect.h"
+#include "client/request_lines.h"
+#include "client/url.h"
 #include "ration/client.h"
 
 namespace ration::client {
@@ -25,7 +27,7 @@ public:
         const Clock* clock = nullptr;
         const RetryPolicy* policy = nullptr;
         const ClientRequest* request = nullptr;
-        std::string_view url;
+        const Url* url = nullptr;
         std::string_view key;  // sent in the policy's key header unless the request has it
         unsigned attempt = 1;
         bool repeatable = false;  // libcurl itself may send it again on a fresh connection
@@ -72,6 +74,9 @@ private:
     [[nodiscard]] bool add_headers();
     [[nodiscard]] bool add_header(std::string_view name, std::string_view value);
     [[nodiscard]] bool left_behind(std::string_view name) const;
+    // Of the body that this hop sends.
+    [[nodiscard]] BodyKind kind_to_send() const;
+    [[nodiscard]] bool tells_length() const;
     void set_method();
     void set_callbacks();
     [[nodiscard]] bool rewind_body();
@@ -87,8 +92,8 @@ private:
 
     Setup setup_;
     CURL* handle_ = nullptr;
-    curl_slist* lines_ = nullptr;
-    std::string url_;
+    RequestLines lines_;
+    std::string url_;  // of this hop
     std::string method_;
     unsigned followed_ = 0;
     bool drop_body_ = false;

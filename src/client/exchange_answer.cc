@@ -9,6 +9,7 @@
 namespace ration::client {
 namespace {
 
+constexpr std::size_t usual_headers = 16;
 constexpr std::size_t most_skipped = 64 * 1024;  // of a redirect's body, to keep its connection
 
 // The caller's functions are called out of libcurl, which no exception may cross.
@@ -49,6 +50,7 @@ std::size_t Exchange::on_header(char* data, std::size_t size, std::size_t count,
     if (const int status = status_of(line); status != 0 && !answer.head_complete) {
         answer.status = status;  // an informational answer's fields are not the final one's
         answer.headers.clear();
+        answer.headers.reserve(usual_headers);
     } else if (line.empty()) {
         if (answer.status >= 200 && !answer.head_complete) {
             answer.head_complete = true;

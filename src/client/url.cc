@@ -1,20 +1,16 @@
 #include "client/url.h"
 
-#include <curl/curl.h>
-
-#include <memory>
-
 #include "absl/strings/ascii.h"
 #include "ration/client.h"
 
 namespace ration::client {
 namespace {
 
-using Handle = std::unique_ptr<CURLU, decltype(&curl_url_cleanup)>;
+using Handle = std::shared_ptr<CURLU>;
 
-std::optional<std::string> part(CURLU* handle, CURLUPart which, unsigned flags = 0) {
+std::optional<std::string> part(const Handle& handle, CURLUPart which, unsigned flags = 0) {
     char* text = nullptr;
-    if (curl_url_get(handle, which, &text, flags) != CURLUE_OK) {
+    if (curl_url_get(handle.get(), which, &text, flags) != CURLUE_OK) {
         return std::nullopt;
     }
     std::string copy(text);
@@ -22,7 +18,7 @@ std::optional<std::string> part(CURLU* handle, CURLUPart which, unsigned flags =
     return copy;
 }
 
-std::optional<Url> read(CURLU* handle) {
+std::optional<Url> read(const Handle& handle) {
     const auto scheme = part(handle, CURLUPART_SCHEME);
     auto host = part(handle, CURLUPART_HOST);
     if (!scheme || !host || (*scheme != "http" && *scheme != "https") ||
@@ -30,14 +26,15 @@ std::optional<Url> read(CURLU* handle) {
         return std::nullopt;
     }
     absl::AsciiStrToLower(&*host);
-    curl_url_set(handle, CURLUPART_HOST, host->c_str(), 0);
-    curl_url_set(handle, CURLUPART_FRAGMENT, nullptr, 0);
+    curl_url_set(handle.get(), CURLUPART_HOST, host->c_str(), 0);
+    curl_url_set(handle.get(), CURLUPART_FRAGMENT, nullptr, 0);
     auto url = part(handle, CURLUPART_URL, CURLU_NO_DEFAULT_PORT);
     auto path = part(handle, CURLUPART_PATH);
     if (!url || !path) {
         return std::nullopt;
     }
-    Url result{std::move(*url), *scheme + "://" + *host, std::move(*path), *scheme == "https"};
+    Url result{std::move(*url), *scheme + "://" + *host, std::move(*path), *scheme == "https",
+               handle};
     if (const auto port = part(handle, CURLUPART_PORT, CURLU_NO_DEFAULT_PORT)) {
         result.origin += ":" + *port;
     }
@@ -55,7 +52,7 @@ std::optional<Url> parse_url(std::string_view text) {
             CURLUE_OK) {
         return std::nullopt;
     }
-    return read(handle.get());
+    return read(handle);
 }
 
 std::optional<Url> resolve_url(std::string_view base, std::string_view relative) {
@@ -71,7 +68,7 @@ std::optional<Url> resolve_url(std::string_view base, std::string_view relative)
             CURLUE_OK) {
         return std::nullopt;
     }
-    return read(handle.get());
+    return read(handle);
 }
 
 }  // namespace ration::client

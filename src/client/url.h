@@ -1,6 +1,9 @@
 // URLs as the client needs them, read by libcurl's parser. Pure.
 #pragma once
 
+#include <curl/curl.h>
+
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -12,6 +15,9 @@ struct Url {
     std::string origin;  // "https://api.example", the port only where it is not the scheme's own
     std::string path;    // "/v1/quote", without the query
     bool secure = false;
+    // The same as libcurl keeps it, so that a transfer need not read the text again. Not to be
+    // changed: threads share it.
+    std::shared_ptr<CURLU> parsed;
 };
 
 // nullopt for anything but http and https, for a URL with a user name, and for what is longer than

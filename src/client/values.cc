@@ -7,7 +7,6 @@
 #include <cerrno>
 #include <cstdio>
 
-#include "absl/strings/match.h"
 #include "base/text.h"
 #include "client/access.h"
 #include "client/random.h"
@@ -109,8 +108,7 @@ void CancellationAccess::unwatch(const Cancellation& cancellation, std::uint64_t
 
 const std::string* find_header(const HeaderLines& headers, std::string_view name) {
     for (const auto& [field, value] : headers) {
-        if (field.size() == name.size() &&
-            absl::EqualsIgnoreCase({field.data(), field.size()}, {name.data(), name.size()})) {
+        if (same_word(field, name)) {
             return &value;
         }
     }

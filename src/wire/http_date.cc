@@ -5,7 +5,7 @@
 #include <limits>
 
 #include "absl/strings/ascii.h"
-#include "absl/strings/match.h"
+#include "base/text.h"
 
 namespace ration {
 namespace {
@@ -16,17 +16,13 @@ constexpr std::array<std::string_view, 7> days = {"monday", "tuesday",  "wednesd
 constexpr std::array<std::string_view, 12> months = {"jan", "feb", "mar", "apr", "may", "jun",
                                                      "jul", "aug", "sep", "oct", "nov", "dec"};
 
-bool same(std::string_view a, std::string_view b) {
-    return absl::EqualsIgnoreCase({a.data(), a.size()}, {b.data(), b.size()});
-}
-
 // Reads `text` front to back; after the first thing that is not there, `good` stays false.
 struct Cursor {
     std::string_view text;
     bool good = true;
 
     void literal(std::string_view expected) {
-        good = good && same(text.substr(0, expected.size()), expected);
+        good = good && same_word(text.substr(0, expected.size()), expected);
         text.remove_prefix(good ? expected.size() : 0);
     }
     int number(std::size_t digits) {
@@ -40,7 +36,7 @@ struct Cursor {
     }
     unsigned month() {
         for (unsigned i = 0; good && i < months.size(); ++i) {
-            if (same(text.substr(0, 3), months[i])) {
+            if (same_word(text.substr(0, 3), months[i])) {
                 text.remove_prefix(3);
                 return i + 1;
             }
@@ -131,17 +127,18 @@ std::optional<Wall> parse_http_date(std::string_view text, Wall now) {
         return std::nullopt;
     }
     for (const std::string_view day : days) {
-        const std::string_view rest = text.substr(std::min(text.size(), day.size()));
-        if (same(text.substr(0, day.size()), day) && rest.starts_with(',')) {
-            return rfc850_date({rest}, now);
+        if (text.size() <= 3 || !same_word(text.substr(0, 3), day.substr(0, 3))) {
+            continue;
         }
-        if (same(text.substr(0, 3), day.substr(0, 3)) && text.size() > 3) {
-            if (text[3] == ',') {
-                return fixed_date({text.substr(3)});
-            }
-            if (text[3] == ' ') {
-                return asctime_date({text.substr(3)});
-            }
+        if (text[3] == ',') {
+            return fixed_date({text.substr(3)});
+        }
+        if (text[3] == ' ') {
+            return asctime_date({text.substr(3)});
+        }
+        const std::string_view rest = text.substr(std::min(text.size(), day.size()));
+        if (same_word(text.substr(0, day.size()), day) && rest.starts_with(',')) {
+            return rfc850_date({rest}, now);
         }
     }
     return std::nullopt;

@@ -219,6 +219,39 @@ TEST(Transport, AConnectionsNextRequestIsItsOwn) {
     EXPECT_EQ(server.connections(), 1);
 }
 
+// Handles keep what they were told: a redirect's place, another server, the URL before.
+TEST(Transport, AHandleUsedAgainAsksForWhatItsCallNames) {
+    RawServer other(serve_ok);
+    RawServer server([&](RawConnection& peer) {
+        while (peer.read_request()) {
+            const bool moved = peer.request.target.starts_with("/moved");
+            peer.answer(moved ? 302 : 200,
+                        moved ? cat("Location: ", other.url("/new"), "\r\n") : "", "ok");
+        }
+    });
+    const auto client = make_client();
+    for (int i = 0; i < 3; ++i) {
+        for (const auto& [url, ends_at] :
+             {std::pair(server.url("/first?a=1"), server.url("/first?a=1")),
+              std::pair(server.url("/moved"), other.url("/new")),
+              std::pair(other.url("/second"), other.url("/second")),
+              std::pair(cat("HTTP", server.url("/a/../third").substr(4)), server.url("/third"))}) {
+            const ClientResult result = client->call(get(url));
+            EXPECT_TRUE(result.ok()) << url;
+            EXPECT_EQ(result.url, ends_at);
+        }
+    }
+    std::vector<std::string> asked;
+    for (const RawRequest& request : server.requests()) {
+        asked.push_back(request.target);
+        EXPECT_EQ(request.header("host"), cat("127.0.0.1:", server.port()));
+    }
+    EXPECT_THAT(asked, ElementsAre("/first?a=1", "/moved", "/third", "/first?a=1", "/moved",
+                                   "/third", "/first?a=1", "/moved", "/third"));
+    EXPECT_EQ(other.requests().size(), 6U);
+    EXPECT_EQ(other.requests()[0].target, "/new");
+}
+
 TEST(Transport, AOneShotBodyIsSentOnceAndTheAnswerGoesBack) {
     RawServer server(serve_statuses({503, 200}));
     const auto client = make_client();
