@@ -9,20 +9,24 @@ import {decideRedirect, isRedirect} from './redirect.js';
 const ERROR_BODY_MS = 5_000; // for reading why something was refused
 
 export async function attempt(call, timeoutMs) {
-    const {clock} = call.settings;
+    const {deadlines} = call.shared;
     const controller = new AbortController();
-    const state = {timedOut: false};
-    const timer = clock.setTimeout(() => {
+    const state = {timedOut: false, unlink: null};
+    const deadline = deadlines.add(timeoutMs, () => {
         state.timedOut = true;
         controller.abort(new DOMException('The attempt took too long.', 'TimeoutError'));
-    }, timeoutMs);
-    const unlink = {};
+    });
     try {
-        const signal = linked(call.request.signal, controller, unlink);
-        const response = await sendFollowing(call, signal);
+        const signal = linked(call.request.signal, controller, state);
+        const first = firstHop(call);
+        call.sameOrigin = true;
+        let response = await sendHop(call, first, signal);
+        if (first.follows && isRedirect(response.status)) {
+            response = await followRedirects(call, first, response, signal);
+        }
         const outcome = readAtOnce(call, response) ?? await readOutcome(call, response);
         outcome.controller = controller;
-        unlink.keep = true;
+        state.unlink = null;
         return outcome;
     } catch (error) {
         if (call.request.signal?.aborted) {
@@ -30,15 +34,13 @@ export async function attempt(call, timeoutMs) {
         }
         return {type: 'transport_error', error: state.timedOut ? 'attempt_timeout' : errorKind(error), cause: error};
     } finally {
-        clock.clearTimeout(timer);
-        if (!unlink.keep) {
-            unlink.now?.();
-        }
+        deadlines.remove(deadline);
+        state.unlink?.();
     }
 }
 
 // The caller's abort must reach the body too, which is read after the attempt is over.
-function linked(signal, controller, unlink) {
+function linked(signal, controller, state) {
     if (!signal) {
         return controller.signal;
     }
@@ -47,45 +49,60 @@ function linked(signal, controller, unlink) {
     }
     const follow = () => controller.abort(signal.reason);
     signal.addEventListener('abort', follow, {once: true});
-    unlink.now = () => signal.removeEventListener('abort', follow);
+    state.unlink = () => signal.removeEventListener('abort', follow);
     return controller.signal;
 }
 
-async function sendFollowing(call, signal) {
-    const {request, settings, policy} = call;
-    const follows = settings.redirects === 'client' && (request.init.redirect ?? 'follow') === 'follow';
-    let hop = {url: request.url.href, method: request.method, body: request.body, dropSecrets: false};
-    for (let followed = 0; ; followed += 1) {
-        call.sameOrigin = !hop.dropSecrets;
-        const init = {
-            ...request.init, method: hop.method, headers: headersFor(call, hop), signal,
-            redirect: follows ? 'manual' : request.init.redirect, body: hop.body?.make(),
-        };
-        if (isStream(init.body)) {
-            init.duplex = 'half';
-        }
-        const response = await settings.fetch(hop.url, init);
-        if (!follows || !isRedirect(response.status)) {
-            return response;
-        }
+function firstHop({request, settings}) {
+    return {
+        url: request.url.href, method: request.method, body: request.body, dropSecrets: false,
+        follows: settings.redirects === 'client' && (request.redirect ?? 'follow') === 'follow',
+    };
+}
+
+function sendHop(call, hop, signal) {
+    const {request, settings} = call;
+    const init = {
+        method: hop.method, headers: headersFor(call, hop), signal,
+        redirect: hop.follows ? 'manual' : request.redirect, body: hop.body?.make(),
+    };
+    if (request.extras) {
+        Object.assign(init, request.extras);
+    }
+    if (isStream(init.body)) {
+        init.duplex = 'half';
+    }
+    return settings.fetch(hop.url, init);
+}
+
+async function followRedirects(call, first, redirect, signal) {
+    let hop = first;
+    let response = redirect;
+    for (let followed = 0; isRedirect(response.status); followed += 1) {
         const location = response.headers.get('location');
-        const decision = decideRedirect(policy, {
+        const decision = decideRedirect(call.policy, {
             method: hop.method.toUpperCase(), status: response.status, from: hop.url, location, followed});
         if (decision.action === 'stop' || hop.body?.kind === 'stream_once_consumed') {
             call.redirectReason = decision.reason ?? 'body_not_replayable';
-            return response;
+            break;
         }
         discard((await peek(response, MAX_BODY_BYTES)).response);
         hop = {
             url: decision.url, method: decision.method, body: decision.dropBody ? null : hop.body,
-            dropSecrets: hop.dropSecrets || decision.dropSecrets,
+            dropSecrets: hop.dropSecrets || decision.dropSecrets, follows: true,
         };
+        call.sameOrigin = !hop.dropSecrets;
+        response = await sendHop(call, hop, signal);
     }
+    return response;
 }
 
 // The caller's own value is passed on as it is unless something has to be added or taken away.
 function headersFor(call, hop) {
     const {request, settings, policy} = call;
+    if (call.attempts === 1 && hop.body === request.body && !call.madeKey && !hop.body.type && !hop.dropSecrets) {
+        return request.headers; // the usual case, without a list
+    }
     const added = [];
     if (call.madeKey) {
         added.push([policy.idempotencyHeader, call.madeKey]);

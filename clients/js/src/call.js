@@ -11,9 +11,8 @@ const INFO = Symbol('ration');
 
 // On the result itself: a WeakMap of every answer would cost the garbage collector more than the call.
 function remember(infos, result, info) {
-    if (Object.isExtensible(result) && !Object.hasOwn(result, INFO)) {
-        Object.defineProperty(result, INFO, {value: info, configurable: true, writable: true});
-    } else {
+    if (Object.hasOwn(result, INFO) ||
+        !Reflect.defineProperty(result, INFO, {value: info, configurable: true, writable: true})) {
         infos.set(result, info);
     }
 }
@@ -201,7 +200,7 @@ export class Call {
 
     // Sending and learning
 
-    async send() {
+    send() {
         this.attempts += 1;
         this.shared.counters.sends += 1;
         const left = this.startedAt + this.policy.totalDeadlineMs - this.clock.now();
@@ -209,12 +208,12 @@ export class Call {
         if (onSend) {
             this.hook('onSend', {attempt: this.attempts, method: this.method, url: this.request.url.href});
         }
-        const outcome = await attempt(this, Math.max(1, Math.min(this.policy.attemptTimeoutMs, left)));
-        if (onAnswer) {
+        const ending = attempt(this, Math.max(1, Math.min(this.policy.attemptTimeoutMs, left)));
+        return !onAnswer ? ending : ending.then((outcome) => {
             this.hook('onAnswer', {attempt: this.attempts, status: outcome.status ?? null, error: outcome.error ?? null,
                 response: outcome.response ?? null});
-        }
-        return outcome;
+            return outcome;
+        });
     }
 
     learn(tickets, outcome, told) {

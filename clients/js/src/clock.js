@@ -9,6 +9,80 @@ export const SYSTEM_CLOCK = {
 
 const MAX_TIMER_MS = 2 ** 31 - 1; // longer ones fire at once
 
+// Moments by which something has to be over, all on one timer: most attempts end long before theirs,
+// and a timer of its own would cost each of them more than all else that the client does.
+//
+// The timer stands at the earliest of the moments or before it; when it fires early it is set again.
+// Between calls it stays where it can be told to hold no process (`unref`), else it is cleared.
+export class Deadlines {
+    constructor(clock) {
+        this.clock = clock;
+        this.entries = new Set();
+        this.timer = null;
+        this.firesAt = Infinity;
+        this.fire = () => this.fired();
+    }
+
+    // Calls `late` in `ms` milliseconds, unless it is removed before.
+    add(ms, late) {
+        const entry = {at: this.clock.now() + ms, late};
+        this.entries.add(entry);
+        if (entry.at < this.firesAt) {
+            if (this.timer !== null) {
+                this.clock.clearTimeout(this.timer);
+            }
+            this.arm(entry.at);
+        } else if (this.entries.size === 1) {
+            this.timer.ref?.();
+        }
+        return entry;
+    }
+
+    remove(entry) {
+        this.entries.delete(entry);
+        if (this.entries.size > 0 || this.timer === null) {
+            return;
+        }
+        if (typeof this.timer.unref === 'function') {
+            this.timer.unref();
+        } else {
+            this.clock.clearTimeout(this.timer);
+            this.timer = null;
+            this.firesAt = Infinity;
+        }
+    }
+
+    arm(moment) {
+        const now = this.clock.now();
+        this.timer = this.clock.setTimeout(this.fire, Math.min(Math.max(1, Math.ceil(moment - now)), MAX_TIMER_MS));
+        this.firesAt = Math.min(moment, now + MAX_TIMER_MS);
+    }
+
+    fired() {
+        this.timer = null;
+        this.firesAt = Infinity;
+        const now = this.clock.now();
+        let next = Infinity;
+        const due = [];
+        for (const entry of this.entries) {
+            if (entry.at <= now) {
+                due.push(entry);
+            } else {
+                next = Math.min(next, entry.at);
+            }
+        }
+        for (const entry of due) {
+            this.entries.delete(entry);
+        }
+        if (this.entries.size > 0) {
+            this.arm(next);
+        }
+        for (const entry of due) {
+            entry.late();
+        }
+    }
+}
+
 // One waiting call. `wake` ends a wait, also one that has not begun.
 export class Waiter {
     constructor(clock) {

@@ -10,7 +10,7 @@
 import {Call, recall} from './call.js';
 import {SYSTEM_CLOCK} from './clock.js';
 import {DEFAULT_POLICY, makePolicy} from './policy.js';
-import {fieldValue, readRequest, routeMatcher} from './request.js';
+import {NOTHING, fieldValue, readRequest, routeMatcher} from './request.js';
 import {MAX_GATES, Shared} from './shared.js';
 
 export {RationError} from './errors.js';
@@ -27,11 +27,17 @@ const CLIENT_OPTIONS = new Set([...CALL_OPTIONS, 'fetch', 'clock', 'random', 'ne
 export function createClient(options = {}) {
     const settings = makeSettings(options);
     const shared = new Shared(settings);
-    const client = async (input, init) => {
-        const reading = readRequest(input, init, settings);
-        const request = reading instanceof Promise ? await reading : reading;
+    const start = (request) => {
         const policy = policyOf(settings, request.own);
         return new Call(shared, request, settingsOf(settings, request.own), policy).run();
+    };
+    const client = (input, init) => { // not async: each layer of promises costs every call
+        try {
+            const reading = readRequest(input, init, settings);
+            return reading instanceof Promise ? reading.then(start) : start(reading);
+        } catch (error) {
+            return Promise.reject(error);
+        }
     };
     client.info = (result) => (Object(result) === result ? recall(settings.infos, result) : undefined);
     client.stats = () => shared.stats();
@@ -114,7 +120,7 @@ function standardCredential({headers}) {
 }
 
 function policyOf(settings, own) {
-    if (Object.keys(own).length === 0) {
+    if (own === NOTHING || Object.keys(own).length === 0) {
         return settings.policy;
     }
     checkNames(own, CALL_OPTIONS);
@@ -122,6 +128,9 @@ function policyOf(settings, own) {
 }
 
 function settingsOf(settings, own) {
+    if (own === NOTHING) {
+        return settings;
+    }
     const changed = {};
     if (own.bucket !== undefined) {
         changed.bucket = bucketOf(own.bucket);

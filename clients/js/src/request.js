@@ -2,32 +2,47 @@
 
 import {readBody, streamBody} from './bodies.js';
 
-const NOTHING = Object.freeze({});
+export const NOTHING = Object.freeze({});
 const NO_BODY = Object.freeze({kind: 'none', make: () => undefined, type: null});
 const COPIED = ['cache', 'credentials', 'integrity', 'keepalive', 'mode', 'referrer', 'referrerPolicy', 'redirect'];
+const SET_EACH_TIME = new Set(['method', 'headers', 'body', 'signal', 'redirect', 'ration']);
 const PLACEHOLDER = /\\\{[^/]+\\\}/g;
 
-// {url, method, headers, body, signal, init, own}: `init` is what goes to fetch unchanged, `own` the
-// call's own settings (`init.ration`).
+// {url, method, headers, body, signal, redirect, extras, own}: `extras` is what goes to fetch unchanged, `own`
+// the call's own settings (`init.ration`).
 //
 // Gives it at once where there is no body to read, else a promise of it.
-export function readRequest(input, init = {}, settings) {
-    const {ration: own = NOTHING, ...rest} = init;
+export function readRequest(input, given, settings) {
+    const init = given ?? NOTHING;
     const request = typeof Request === 'function' && input instanceof Request ? input : null;
-    const fields = request ? {...fieldsOf(request), ...rest} : rest;
+    const fields = request ? {...fieldsOf(request), ...init} : init;
     const method = fields.method ?? 'GET';
     const url = new URL(request ? request.url : input, globalThis.location?.href);
     const result = {
-        url, origin: url.origin, method, headers: fields.headers, body: NO_BODY, signal: fields.signal ?? null, init: fields, own,
+        url, origin: url.origin, method, headers: fields.headers, body: NO_BODY, signal: fields.signal ?? null,
+        redirect: fields.redirect, extras: extrasOf(fields), own: init.ration ?? NOTHING,
     };
-    if (rest.body === undefined && !request?.body) {
+    if (init.body === undefined && !request?.body) {
         return result;
     }
-    const reading = rest.body === undefined ? streamBody(request.body, settings.bufferBody) : readBody(rest.body, settings);
+    const reading = init.body === undefined ? streamBody(request.body, settings.bufferBody) : readBody(init.body, settings);
     return reading.then((body) => {
         result.body = body;
         return result;
     });
+}
+
+// The fields that go to fetch unchanged; null in the usual case that there are none. Nothing is copied that is
+// set anew for each attempt.
+function extrasOf(fields) {
+    let extras = null;
+    for (const name in fields) {
+        if (!SET_EACH_TIME.has(name)) {
+            extras ??= {};
+            extras[name] = fields[name];
+        }
+    }
+    return extras;
 }
 
 function fieldsOf(request) {

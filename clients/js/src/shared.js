@@ -1,6 +1,7 @@
 // What all calls of one client share: gates, budgets, the optional parts, counters.
 
 import {Budget} from './budget.js';
+import {Deadlines} from './clock.js';
 import {Breaker, Concurrency, Pacer, Throttle} from './extras.js';
 import {GateBook} from './gate.js';
 
@@ -23,6 +24,7 @@ export class Shared {
         this.settings = settings;
         this.gates = new GateBook(settings.policy, settings.random, settings.maxGates);
         this.narrowGates = new GateBook(settings.policy, settings.random, settings.maxGates);
+        this.deadlines = new Deadlines(settings.clock);
         this.origins = new Map();
         this.doubts = new Set(); // keys of attempts whose outcome is unknown
         this.pacer = settings.pace ? new Pacer(settings.pace) : null;
