@@ -55,7 +55,7 @@ function linked(signal, controller, state) {
 
 function firstHop({request, settings}) {
     return {
-        url: request.url.href, method: request.method, body: request.body, dropSecrets: false,
+        url: request.place.href, method: request.method, body: request.body, dropSecrets: false,
         follows: settings.redirects === 'client' && (request.redirect ?? 'follow') === 'follow',
     };
 }

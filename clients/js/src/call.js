@@ -5,7 +5,7 @@ import {Waiter} from './clock.js';
 import {decide, readAnswer} from './decide.js';
 import {MESSAGES, RationError} from './errors.js';
 import {makeTicket} from './gate.js';
-import {fieldValue} from './request.js';
+import {PATH_BUCKET, fieldValue} from './request.js';
 
 const INFO = Symbol('ration');
 
@@ -35,7 +35,7 @@ export class Call {
         this.ownWaiter = null;
         this.startedAt = this.clock.now();
         this.method = request.method.toUpperCase();
-        this.origin = shared.origin(request.origin);
+        this.origin = shared.origin(request.place.origin);
         this.attempts = 0;
         this.waitedMs = 0;
         this.last = {status: null, errorType: null};
@@ -43,11 +43,10 @@ export class Call {
         this.spread = false;
         this.sameOrigin = true; // false when redirects led the attempt away, where the key does not go
         this.readKey();
-        const credential = settings.credential(request);
-        const operation = `${this.method} ${request.url.pathname}`;
-        const prefix = `${request.origin}\n${credential}\n`;
-        this.gateKey = prefix + settings.bucket({method: this.method, url: request.url, operation});
-        this.narrowKey = prefix + operation;
+        const {operation, prefix, narrow} = request.place.keysOf(this.method, settings.credential(request));
+        this.narrowKey = narrow;
+        this.gateKey = settings.bucket === PATH_BUCKET ? narrow
+            : prefix + settings.bucket({method: this.method, url: request.url, operation});
     }
 
     get waiter() {
@@ -61,7 +60,7 @@ export class Call {
         const wanted = given === null && (method === 'POST' || method === 'PATCH') && settings.makesKey(method, request.url);
         this.madeKey = wanted ? settings.newKey() : null;
         this.key = given ?? this.madeKey;
-        this.doubtKey = this.key === null ? null : `${request.origin}\n${this.key}`;
+        this.doubtKey = this.key === null ? null : `${request.place.origin}\n${this.key}`;
     }
 
     async run() {
@@ -142,7 +141,7 @@ export class Call {
         const main = shared.gates.open(this.gateKey, this.clock.now());
         // A repeat under a key may be of a call that was done: its answer is there to be had.
         const repeats = this.key !== null && (this.attempts > 0 || shared.doubts.has(this.doubtKey));
-        const narrow = repeats ? null : shared.narrowGates.find(this.narrowKey);
+        const narrow = repeats ? undefined : shared.narrowGates.find(this.narrowKey);
         return narrow ? [narrow, main] : [main];
     }
 
@@ -206,7 +205,7 @@ export class Call {
         const left = this.startedAt + this.policy.totalDeadlineMs - this.clock.now();
         const {onSend, onAnswer} = this.settings.hooks; // an event that nobody hears is not made
         if (onSend) {
-            this.hook('onSend', {attempt: this.attempts, method: this.method, url: this.request.url.href});
+            this.hook('onSend', {attempt: this.attempts, method: this.method, url: this.request.place.href});
         }
         const ending = attempt(this, Math.max(1, Math.min(this.policy.attemptTimeoutMs, left)));
         return !onAnswer ? ending : ending.then((outcome) => {

@@ -204,7 +204,7 @@ export class GateBook {
     }
 
     find(key) {
-        return this.gates.get(key);
+        return this.gates.size === 0 ? undefined : this.gates.get(key);
     }
 
     open(key, now) {

@@ -10,7 +10,7 @@
 import {Call, recall} from './call.js';
 import {SYSTEM_CLOCK} from './clock.js';
 import {DEFAULT_POLICY, makePolicy} from './policy.js';
-import {NOTHING, fieldValue, readRequest, routeMatcher} from './request.js';
+import {NOTHING, PATH_BUCKET, PlaceBook, fieldValue, readRequest, routeMatcher} from './request.js';
 import {MAX_GATES, Shared} from './shared.js';
 
 export {RationError} from './errors.js';
@@ -27,13 +27,14 @@ const CLIENT_OPTIONS = new Set([...CALL_OPTIONS, 'fetch', 'clock', 'random', 'ne
 export function createClient(options = {}) {
     const settings = makeSettings(options);
     const shared = new Shared(settings);
+    const places = new PlaceBook();
     const start = (request) => {
         const policy = policyOf(settings, request.own);
         return new Call(shared, request, settingsOf(settings, request.own), policy).run();
     };
     const client = (input, init) => { // not async: each layer of promises costs every call
         try {
-            const reading = readRequest(input, init, settings);
+            const reading = readRequest(input, init, settings, places);
             return reading instanceof Promise ? reading.then(start) : start(reading);
         } catch (error) {
             return Promise.reject(error);
@@ -90,7 +91,7 @@ function optional(value, names) {
 
 function bucketOf(bucket) {
     if (bucket === 'path') {
-        return ({operation}) => operation;
+        return PATH_BUCKET;
     }
     if (bucket === 'origin') {
         return () => '';

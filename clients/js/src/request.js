@@ -3,25 +3,90 @@
 import {readBody, streamBody} from './bodies.js';
 
 export const NOTHING = Object.freeze({});
+export const PATH_BUCKET = ({operation}) => operation; // each method and path has a gate of its own
 const NO_BODY = Object.freeze({kind: 'none', make: () => undefined, type: null});
 const COPIED = ['cache', 'credentials', 'integrity', 'keepalive', 'mode', 'referrer', 'referrerPolicy', 'redirect'];
 const SET_EACH_TIME = new Set(['method', 'headers', 'body', 'signal', 'redirect', 'ration']);
 const PLACEHOLDER = /\\\{[^/]+\\\}/g;
 
-// {url, method, headers, body, signal, redirect, extras, own}: `extras` is what goes to fetch unchanged, `own`
-// the call's own settings (`init.ration`).
-//
-// Gives it at once where there is no body to read, else a promise of it.
-export function readRequest(input, given, settings) {
+// A place that is asked: what the client needs of a URL, read once for all calls to it.
+class Place {
+    constructor(text) {
+        const url = new URL(text, globalThis.location?.href);
+        this.href = url.href;
+        this.origin = url.origin;
+        this.path = url.pathname;
+        this.method = null;
+        this.credential = null;
+        this.keys = null;
+    }
+
+    // {operation, prefix, narrow} of a method and a credential. Those of the last ones are kept: a text that was
+    // looked up before is found faster than one that is made anew.
+    keysOf(method, credential) {
+        if (this.method !== method || this.credential !== credential) {
+            const operation = `${method} ${this.path}`;
+            const prefix = `${this.origin}\n${credential}\n`;
+            this.method = method;
+            this.credential = credential;
+            this.keys = {operation, prefix, narrow: prefix + operation};
+        }
+        return this.keys;
+    }
+}
+
+// The places by their text, at most so many and none of a longer text; all are forgotten when there are more.
+export const MAX_PLACES = 256;
+export const MAX_PLACE_CHARACTERS = 2_048;
+
+export class PlaceBook {
+    constructor() {
+        this.places = new Map();
+    }
+
+    // Where texts are relative to a page that may change, nothing is kept.
+    find(text) {
+        if (globalThis.location !== undefined || typeof text !== 'string' || text.length > MAX_PLACE_CHARACTERS) {
+            return new Place(text);
+        }
+        let place = this.places.get(text);
+        if (!place) {
+            place = new Place(text);
+            if (this.places.size >= MAX_PLACES) {
+                this.places.clear();
+            }
+            this.places.set(text, place);
+        }
+        return place;
+    }
+}
+
+// {place, url, method, headers, body, signal, redirect, extras, own}: `extras` is what goes to fetch unchanged,
+// `own` the call's own settings (`init.ration`).
+class Asked {
+    constructor(place, method, fields, own) {
+        this.place = place;
+        this.method = method;
+        this.headers = fields.headers;
+        this.body = NO_BODY;
+        this.signal = fields.signal ?? null;
+        this.redirect = fields.redirect;
+        this.extras = extrasOf(fields);
+        this.own = own;
+    }
+
+    get url() {
+        return new URL(this.place.href);
+    }
+}
+
+// Gives an Asked at once where there is no body to read, else a promise of it.
+export function readRequest(input, given, settings, places) {
     const init = given ?? NOTHING;
     const request = typeof Request === 'function' && input instanceof Request ? input : null;
     const fields = request ? {...fieldsOf(request), ...init} : init;
-    const method = fields.method ?? 'GET';
-    const url = new URL(request ? request.url : input, globalThis.location?.href);
-    const result = {
-        url, origin: url.origin, method, headers: fields.headers, body: NO_BODY, signal: fields.signal ?? null,
-        redirect: fields.redirect, extras: extrasOf(fields), own: init.ration ?? NOTHING,
-    };
+    const place = places.find(request ? request.url : input);
+    const result = new Asked(place, fields.method ?? 'GET', fields, init.ration ?? NOTHING);
     if (init.body === undefined && !request?.body) {
         return result;
     }
@@ -65,8 +130,11 @@ export function fieldValue(headers, name) {
     if (typeof headers.get === 'function') {
         return headers.get(name);
     }
-    const pairs = typeof headers[Symbol.iterator] === 'function' ? headers : Object.entries(headers);
-    for (const [field, value] of pairs) {
+    if (typeof headers[Symbol.iterator] !== 'function') {
+        const field = Object.keys(headers).find((each) => each.length === name.length && each.toLowerCase() === name);
+        return field === undefined ? null : String(headers[field]);
+    }
+    for (const [field, value] of headers) {
         if (field.toLowerCase() === name) {
             return String(value);
         }
