@@ -96,10 +96,12 @@ class Call:
             self._made_key = settings.new_key()
         self.key = given if given is not None else self._made_key
         prefix = f"{facts.origin}\n{settings.credential_of(facts)}\n"
-        self._gate_key, self._narrow_key = prefix + settings.bucket_of(facts), prefix + facts.operation
+        self._narrow_key = prefix + facts.operation
+        self._gate_key = self._narrow_key if settings.bucket == "path" else prefix + settings.bucket_of(facts)
         self._doubt_key = f"{facts.origin}\n{self.key}"
         self._origin = shared.origin(facts.origin)
         self._tickets: List[Tuple[Gate, Ticket]] = []
+        self._first: Optional[Tuple[Outcome, Told]] = None  # of the attempt that was sent at once
 
     @property
     def policy(self) -> Policy:
@@ -111,18 +113,53 @@ class Call:
         if self.waker:
             self.waker()
 
+    def send_at_once(self) -> Optional[Send]:
+        """The usual case without a generator: nothing holds the call. None when `run` has to begin it."""
+        origin, shared = self._origin, self._shared
+        if self.cancelled or self._hooked or shared.pacer or origin.concurrency or origin.breaker or origin.throttle:
+            return None
+        gates = self._gates()
+        if len(gates) > 1:
+            return None
+        ticket, now = Ticket(self.wake), self._clock.now()
+        if not gates[0].ask(ticket, now).go:
+            gates[0].leave(ticket, now)
+            return None
+        shared.calls += not self._followed
+        self._tickets.append((gates[0], ticket))
+        return self._send()
+
+    def end_at_once(self, outcome: Outcome) -> Optional[Ending]:
+        """After `send_at_once`: the end, when there is nothing to decide. None when `run` has to go on."""
+        told = read_answer(outcome, self._clock.wall())
+        self._learn(outcome, told)
+        if outcome.status is not None and outcome.status < 400 and not self.cancelled:
+            return self._end(outcome, _SUCCESS)
+        self._first = (outcome, told)
+        return None
+
+    def give_back(self) -> None:
+        """Whatever the call holds or stands in line for, without anything learnt."""
+        if self._tickets:
+            self._give_back()
+
     def run(self) -> Generator[Step, Any, Ending]:
-        self._shared.calls += not self._followed
+        if self._first is None:
+            self._shared.calls += not self._followed
         try:
             while True:
-                self._stop_if_cancelled()
-                yield from self._paced()
-                yield from self._admitted()
-                outcome = yield self._send()
-                self._event("on_answer", attempt=self._attempts, status=outcome.status, error=outcome.error,
-                            header=outcome.header)
-                told = read_answer(outcome, self._clock.wall())
-                self._learn(outcome, told)
+                if self._first is None:
+                    self._stop_if_cancelled()
+                    yield from self._paced()
+                    yield from self._admitted()
+                    outcome = yield self._send()
+                    if self._hooked:
+                        self._event("on_answer", attempt=self._attempts, status=outcome.status, error=outcome.error,
+                                    header=outcome.header)
+                    told = read_answer(outcome, self._clock.wall())
+                    self._learn(outcome, told)
+                else:
+                    (outcome, told), self._first = self._first, None
                 if outcome.status is not None and outcome.status < 400 and not self.cancelled:
                     return self._end(outcome, _SUCCESS)
                 decision = self._decision(outcome, told)

@@ -74,15 +74,28 @@ def drive(shared: Shared, call: Call, send: Callable[[Send], Outcome], closing: 
     """
     scope = _current.get()
     tokens = (closing, scope) if scope else (closing,)
-    steps = call.run()
+    steps: Any = None
     value: Any = None
     sending = False
     try:
+        call.cancelled = _cancelled(tokens)
+        with shared.lock:
+            first = call.send_at_once()
+        if first is not None:
+            sending = True
+            value = send(first)
+            sending = False
+            call.cancelled = _cancelled(tokens)
+            with shared.lock:
+                ending = call.end_at_once(value)
+            if ending is not None:
+                return ending
+        steps, sent = call.run(), None
         while True:
-            call.cancelled = any(token.cancelled for token in tokens) if scope else closing.cancelled
+            call.cancelled = _cancelled(tokens)
             try:
                 with shared.lock:
-                    step = steps.send(value)
+                    step = steps.send(sent)
             except StopIteration as stop:
                 if _unwanted(value, stop.value):
                     value.response.close()
@@ -92,19 +105,31 @@ def drive(shared: Shared, call: Call, send: Callable[[Send], Outcome], closing: 
                     flush(shared, call)
             if _unwanted(value):
                 value.response.close()
-            value = None
+            value = sent = None
             if isinstance(step, Send):
                 sending = True
-                value = send(step)
+                value = sent = send(step)
                 sending = False
             else:
                 _sleep(shared, call, step.until, tokens)
     finally:
+        if sending or steps is not None:
+            _left(shared, call, steps, sending)
+
+
+def _cancelled(tokens: Sequence[CancelToken]) -> bool:
+    return tokens[0].cancelled or len(tokens) > 1 and tokens[1].cancelled
+
+
+def _left(shared: Shared, call: Call, steps: Any, sending: bool) -> None:
+    """However the call was left: nothing of it stays behind."""
+    with shared.lock:
         if sending:
-            with shared.lock:
-                call.abandoned()
-        with shared.lock:
+            call.abandoned()
+        if steps is not None:
             steps.close()
+        else:
+            call.give_back()
 
 
 def _sleep(shared: Shared, call: Call, until: float, tokens: Sequence[CancelToken]) -> None:
@@ -123,14 +148,25 @@ def _sleep(shared: Shared, call: Call, until: float, tokens: Sequence[CancelToke
 
 async def drive_async(shared: Shared, call: Call, send: Callable[[Send], Awaitable[Outcome]]) -> Ending:
     """Runs the call on this event loop; cancelling the task ends it wherever it is (`response.aclose`)."""
-    steps = call.run()
+    steps: Any = None
     value: Any = None
     sending = False
     try:
+        with shared.lock:
+            first = call.send_at_once()
+        if first is not None:
+            sending = True
+            value = await send(first)
+            sending = False
+            with shared.lock:
+                ending = call.end_at_once(value)
+            if ending is not None:
+                return ending
+        steps, sent = call.run(), None
         while True:
             try:
                 with shared.lock:
-                    step: Any = steps.send(value)
+                    step: Any = steps.send(sent)
             except StopIteration as stop:
                 if _unwanted(value, stop.value):
                     await value.response.aclose()
@@ -140,18 +176,16 @@ async def drive_async(shared: Shared, call: Call, send: Callable[[Send], Awaitab
                     flush(shared, call)
             if _unwanted(value):
                 await value.response.aclose()
-            value = None
+            value = sent = None
             if isinstance(step, Send):
                 sending = True
-                value = await send(step)
+                value = sent = await send(step)
                 sending = False
             else:
                 await _sleep_async(shared, call, step.until)
     finally:
-        with shared.lock:
-            if sending:
-                call.abandoned()
-            steps.close()
+        if sending or steps is not None:
+            _left(shared, call, steps, sending)
 
 
 async def _sleep_async(shared: Shared, call: Call, until: float) -> None:

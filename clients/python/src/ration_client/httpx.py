@@ -91,10 +91,12 @@ class _Base:
     @staticmethod
     def _wants_body(call: Call, response: httpx.Response) -> bool:
         policy = call.policy
+        if response.status_code < 400:
+            return False
         if response.status_code in policy.retry_statuses or policy.retry_types:
-            return response.status_code >= 400
+            return True
         length = response.headers.get("content-length", "")
-        return (response.status_code >= 400 and length.isdigit() and int(length) <= MAX_BODY_BYTES
+        return (length.isdigit() and int(length) <= MAX_BODY_BYTES
                 and "json" in response.headers.get("content-type", "").lower())
 
     def _finish(self, ending: Ending, request: httpx.Request) -> httpx.Response:
