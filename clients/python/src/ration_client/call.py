@@ -13,6 +13,7 @@ from typing import Any, Callable, Dict, Generator, List, NamedTuple, Optional, T
 from .decide import CallState, Decision, Outcome, Told, decide, read_answer
 from .extras import Concurrency
 from .gate import Gate, Ticket
+from .limits import tells_limits
 from .policy import Policy
 from .shared import RequestFacts, Shared, key_rule
 
@@ -58,6 +59,7 @@ class Ending:
 
 
 _SUCCESS = Decision("stop", "success")  # what decide says of every answer below 400
+_NOTHING_TOLD = Told()
 
 
 class _Stopped(Exception):
@@ -68,6 +70,17 @@ Step = Union[Send, Wait]
 
 
 class Call:
+    # As a call begins; set on the instance when they change.
+    redirect_reason: Optional[str] = None  # set by the transport: a redirect that it did not follow
+    same_origin = True  # set by the transport: False when redirects led an attempt away, where the key does not go
+    cancelled = False  # set from outside, together with a call of `wake`
+    woken = False
+    waker: Optional[Callable[[], None]] = None  # set while the driver waits
+    _attempts, _waited_ms, _spread = 0, 0.0, False
+    _last: Tuple[Optional[int], Optional[str]] = (None, None)
+    _retry_at: Optional[float] = None
+    _first: Optional[Tuple[Outcome, Told]] = None  # of the attempt that was sent at once
+
     def __init__(self, shared: Shared, facts: RequestFacts, body_kind: Callable[[], str],
                  policy: Optional[Policy] = None, before: Optional["Call"] = None) -> None:
         """`before`: this call follows the redirect that ended that one, and goes on with its time, count and key."""
@@ -76,14 +89,6 @@ class Call:
         self._policy, self._clock = policy or settings.policy, settings.clock
         self._started_at = self._clock.now()
         self._makes_key = key_rule(self._policy) if policy else shared.makes_key
-        self._attempts, self._waited_ms, self._spread = 0, 0.0, False
-        self._last: Tuple[Optional[int], Optional[str]] = (None, None)
-        self._retry_at: Optional[float] = None
-        self.redirect_reason: Optional[str] = None  # set by the transport: a redirect that it did not follow
-        self.same_origin = True  # set by the transport: False when redirects led an attempt away, where the key does not go
-        self.cancelled = False  # set from outside, together with a call of `wake`
-        self.woken = False
-        self.waker: Optional[Callable[[], None]] = None  # set while the driver waits
         self.events: List[Tuple[str, Dict[str, Any]]] = []
         self._hooked = bool(settings.hooks)
         given = facts.header(self._policy.idempotency_header.lower())
@@ -101,7 +106,6 @@ class Call:
         self._doubt_key = f"{facts.origin}\n{self.key}"
         self._origin = shared.origin(facts.origin)
         self._tickets: List[Tuple[Gate, Ticket]] = []
-        self._first: Optional[Tuple[Outcome, Told]] = None  # of the attempt that was sent at once
 
     @property
     def policy(self) -> Policy:
@@ -131,9 +135,13 @@ class Call:
 
     def end_at_once(self, outcome: Outcome) -> Optional[Ending]:
         """After `send_at_once`: the end, when there is nothing to decide. None when `run` has to go on."""
+        good = outcome.status is not None and outcome.status < 400 and not self.cancelled
+        if good and not tells_limits(outcome.header):
+            self._learn_success(outcome)
+            return self._end(outcome, _SUCCESS)
         told = read_answer(outcome, self._clock.wall())
         self._learn(outcome, told)
-        if outcome.status is not None and outcome.status < 400 and not self.cancelled:
+        if good:
             return self._end(outcome, _SUCCESS)
         self._first = (outcome, told)
         return None
@@ -268,6 +276,16 @@ class Call:
         for gate, ticket in tickets:
             gate.done(ticket, lesson, refused and not narrow, now)
         self._learn_health(outcome, now)
+        if self.key is not None:
+            self._learn_doubt(outcome)
+
+    def _learn_success(self, outcome: Outcome) -> None:
+        """What `_learn` does when an answer tells nothing but that it went well, and no optional part is on."""
+        now, tickets, self._tickets = self._clock.now(), self._tickets, []
+        for gate, ticket in tickets:
+            gate.done(ticket, _NOTHING_TOLD, False, now)
+        self._last = (outcome.status, None)
+        self._origin.budget.success()
         if self.key is not None:
             self._learn_doubt(outcome)
 

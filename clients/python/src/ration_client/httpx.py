@@ -15,8 +15,11 @@ follows them by the rules of this package, and httpx sees only the last answer. 
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import math
+import sys
+import types
 from typing import Any, AsyncIterator, Dict, Iterator, List, Optional, Tuple
 
 import anyio
@@ -168,6 +171,22 @@ def _origin(url: httpx.URL) -> str:
     return f"{url.scheme}://{url.host}:{url.port or (443 if url.scheme == 'https' else 80)}"
 
 
+@contextlib.asynccontextmanager
+async def _scope(seconds: float) -> AsyncIterator[Any]:
+    with anyio.fail_after(seconds) as scope:
+        yield types.SimpleNamespace(when=lambda: scope.deadline)
+
+
+def _time_limit(seconds: float) -> contextlib.AbstractAsyncContextManager[Any]:
+    """Raises TimeoutError when what is inside takes longer; `when` of what it gives is that moment.
+
+    asyncio's own is the cheaper one where there is one.
+    """
+    if sys.version_info >= (3, 11) and asyncio._get_running_loop() is not None:
+        return asyncio.timeout(seconds)
+    return _scope(seconds)
+
+
 def _attempt_request(request: httpx.Request, step: Send) -> httpx.Request:
     """The caller's own request, with what this attempt adds and no timeout longer than it has."""
     seconds = step.timeout_ms / 1000
@@ -316,12 +335,12 @@ class AsyncTransport(_Base, httpx.AsyncBaseTransport):
 
     async def _send(self, call: Call, request: httpx.Request, body: _Body, step: Send) -> Outcome:
         try:
-            with anyio.fail_after(step.timeout_ms / 1000) as scope:
+            async with _time_limit(step.timeout_ms / 1000) as limit:
                 response = await self._follow(call, _attempt_request(request, step), body)
                 if not self._wants_body(call, response):
                     return await self._read(response)
             # Its head is there: that the attempt's time ends now does not make it a lost one.
-            return _refused(response, *await self._collect(response, _MOST_ERROR_BYTES, scope.deadline))
+            return _refused(response, *await self._collect(response, _MOST_ERROR_BYTES, limit.when()))
         except TimeoutError:
             return Outcome(error="attempt_timeout", cause=httpx.ReadTimeout("the attempt took too long", request=request))
         except (httpx.TransportError, httpx.InvalidURL, httpx.StreamError, ValueError, OSError) as error:
