@@ -26,31 +26,10 @@ void append(std::string& out, const Piece& piece) {
     }
 }
 
-// Equal but for the case of ASCII letters. For short words: names of fields, days, schemes.
-[[nodiscard]] constexpr bool same_word(std::string_view a, std::string_view b) {
-    const auto lower = [](char c) {
-        return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-    };
-    if (a.size() != b.size()) {
-        return false;
-    }
-    for (std::size_t i = 0; i < a.size(); ++i) {
-        if (a[i] != b[i] && lower(a[i]) != lower(b[i])) {
-            return false;
-        }
-    }
-    return true;
-}
-
-template <typename... Pieces>
-void append_all(std::string& out, const Pieces&... pieces) {
-    (append(out, pieces), ...);
-}
-
 template <typename... Pieces>
 [[nodiscard]] std::string cat(const Pieces&... pieces) {
     std::string out;
-    append_all(out, pieces...);
+    (append(out, pieces), ...);
     return out;
 }
 

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "base/text.h"
+#include "base/same_word.h"
 #include "client/hints.h"
 #include "client/policy.h"
 #include "wire/decimal.h"

@@ -142,8 +142,8 @@ void Dispatcher::take_narrow_place(Call& call) {
 
 // Only when it is asked next: a gate that nobody has asked may be forgotten.
 void Dispatcher::take_main_place(Call& call, Now now) {
-    gate_key_.clear();
-    append_all(gate_key_, call.origin, '\n', call.credential, '\n', call.bucket);
+    gate_key_.assign(call.origin).append(1, '\n').append(call.credential).append(1, '\n');
+    gate_key_.append(call.bucket);
     take_place(call, &gates_.open(gate_key_, now.mono));
     call.main_place_ = true;
 }

@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "absl/strings/match.h"
+#include "base/same_word.h"
 #include "base/text.h"
 #include "client/access.h"
 #include "client/easy_pool.h"

@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <cstdio>
 
+#include "base/same_word.h"
 #include "base/text.h"
 #include "client/access.h"
 #include "client/random.h"

@@ -5,7 +5,7 @@
 #include <limits>
 
 #include "absl/strings/ascii.h"
-#include "base/text.h"
+#include "base/same_word.h"
 
 namespace ration {
 namespace {

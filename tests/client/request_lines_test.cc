@@ -1,6 +1,7 @@
 // A request's header as libcurl reads it, and words that differ in nothing but case.
 #include "client/request_lines.h"
 
+#include "base/same_word.h"
 #include "base/text.h"
 #include "gtest/gtest.h"
 
