@@ -5,6 +5,7 @@ import {Waiter} from './clock.js';
 import {decide, readAnswer} from './decide.js';
 import {MESSAGES, RationError} from './errors.js';
 import {makeTicket} from './gate.js';
+import {tellsLimits} from './limits.js';
 import {PATH_BUCKET, fieldValue} from './request.js';
 
 const INFO = Symbol('ration');
@@ -23,6 +24,7 @@ export function recall(infos, result) {
 }
 
 const SUCCESS = {action: 'stop', reason: 'success', retryAtUnixMs: null}; // as decide says of every answer below 400
+const NOTHING_TOLD = {told: {limits: [], floorMs: null, source: 'backoff'}, refused: false};
 const WAKEABLE = new Set(['gate', 'concurrency']); // other waits end at their moment and not before
 
 export class Call {
@@ -72,6 +74,10 @@ export class Call {
             }
             const tickets = this.admittedAtOnce() ?? await this.admitted();
             const outcome = await this.send();
+            if (outcome.status < 400 && !tellsLimits(outcome.header) && !this.request.signal?.aborted) {
+                this.learnSuccess(tickets, outcome);
+                return this.end(outcome, SUCCESS);
+            }
             const told = readAnswer(outcome, this.clock.wall());
             this.learn(tickets, outcome, told);
             if (outcome.status < 400 && !this.request.signal?.aborted) {
@@ -231,6 +237,17 @@ export class Call {
         }
         this.learnHealth(outcome, now);
         this.learnDoubt(outcome, answered);
+    }
+
+    // What `learn` does when an answer tells nothing but that it went well.
+    learnSuccess(tickets, outcome) {
+        const now = this.clock.now();
+        this.last = {status: outcome.status, errorType: null};
+        for (const {gate, ticket} of tickets) {
+            gate.done(ticket, NOTHING_TOLD, now);
+        }
+        this.learnHealth(outcome, now);
+        this.learnDoubt(outcome, true);
     }
 
     learnHealth(outcome, now) {
