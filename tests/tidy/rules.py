@@ -29,7 +29,7 @@ HEAVY_HEADERS = {
                             r"src/cli/call/job_list\.cc",
                             r"src/workbench/.*\.cc", r"tests/.*"],
     r"CLI/": [r"src/cli/.*"],
-    r"curl/": [r"benchmarks/client_bench\.cc", r"src/client/(url|easy_pool|exchange)\.(h|cc)", r"src/cli/admin_client\.cc"],
+    r"curl/": [r"benchmarks/client_bench\.cc", r"src/client/(url|easy_pool|exchange|request_lines)\.(h|cc)", r"src/cli/admin_client\.cc"],
 }
 
 CLOCK_FILE = "src/base/system_clock.cc"
