@@ -3,6 +3,7 @@
 // when that was seen to happen.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
 #include <barrier>
 #include <chrono>
@@ -137,6 +138,41 @@ TEST_P(Race, TwoLimitsAreChargedInOneStep) {
         });
     EXPECT_EQ(wrong, 0);
     EXPECT_GT(counters->contended(), 0U) << "no two threads met in " << rounds << " rounds";
+}
+
+// Of many callers at once, in every phase each exactly what its bucket has: its level and its time
+// are never of different moments.
+TEST(RaceOfCallers, EachHasItsOwnBucketWhoeverElseIsServed) {
+    constexpr int callers = 10'000;
+    constexpr int threads = 16;
+    const auto counters = *MemoryCounters::open({.max_bytes = 4U << 20, .shards = 8});
+    const LimitRef limit = ref(token_bucket(60, std::chrono::minutes(1)));
+    struct Phase {
+        Nanos at;
+        int asks;
+        int admitted;
+    };
+    for (const Phase& phase : {Phase{Nanos(0), 61, 60}, Phase{std::chrono::milliseconds(500), 1, 0},
+                               Phase{std::chrono::seconds(1), 2, 1}}) {
+        std::vector<std::atomic<int>> admitted(callers);
+        std::vector<std::jthread> running;
+        for (int thread = 0; thread < threads; ++thread) {
+            running.emplace_back([&, thread] {
+                for (int i = thread; i < phase.asks * callers; i += threads) {
+                    const std::string key = "r/" + std::to_string(i / phase.asks);
+                    const Charge charge{.key = key, .rule_bytes = 2, .limit = limit};
+                    admitted[static_cast<std::size_t>(i / phase.asks)] +=
+                        counters->apply_one({.charges = {&charge, 1}}, later(still, phase.at))
+                            .admitted;
+                }
+            });
+        }
+        running.clear();
+        EXPECT_TRUE(std::all_of(admitted.begin(), admitted.end(), [&](const auto& count) {
+            return count == phase.admitted;
+        })) << phase.at.count();
+    }
+    EXPECT_EQ(counters->stats().overflowed, 0U);
 }
 
 INSTANTIATE_TEST_SUITE_P(Threads, Race, testing::Values(2, 8));
