@@ -80,7 +80,9 @@ RC_GTEST_PROP(PathProperty, EscapingALetterMakesNoOtherPath, ()) {
     const auto one = normal_target("/" + plain, a);
     const auto other = normal_target("/" + escaped, b);
     RC_ASSERT(one.ok() == other.ok());
-    RC_ASSERT(!one.ok() || one->path == other->path);
+    if (one.ok()) {  // the macro would read both sides of an `||`
+        RC_ASSERT(one->path == other->path);
+    }
 }
 
 RC_GTEST_PROP(AddressProperty, V4IsReadAsTheCLibraryReadsIt, ()) {
