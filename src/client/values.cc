@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <cstdio>
 
+#include "base/errno_status.h"
 #include "base/same_word.h"
 #include "base/text.h"
 #include "client/access.h"
@@ -41,11 +42,11 @@ absl::StatusOr<RequestBody> RequestBody::file(const std::string& path) {
         }
     });
     if (!file) {
-        return absl::ErrnoToStatus(errno, path);
+        return errno_status(errno, path);
     }
     struct stat status {};
     if (fstat(fileno(file.get()), &status) == 0 && S_ISDIR(status.st_mode)) {
-        return absl::ErrnoToStatus(EISDIR, path);  // it can be opened, but not read
+        return errno_status(EISDIR, path);  // it can be opened, but not read
     }
     if (std::fseek(file.get(), 0, SEEK_END) != 0) {
         return stream([file](std::span<char> into) -> std::ptrdiff_t {  // a pipe

@@ -11,6 +11,7 @@
 #include <cstring>
 
 #include "absl/strings/str_cat.h"
+#include "base/errno_status.h"
 
 namespace ration::net {
 
@@ -64,7 +65,7 @@ absl::Status bind_and_listen(int fd, const Endpoint& endpoint, const std::string
         ::setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &on, sizeof on);
     }
     if (::bind(fd, endpoint.get(), endpoint.length) != 0 || ::listen(fd, backlog) != 0) {
-        return absl::ErrnoToStatus(errno, absl::StrCat("cannot listen on ", shown));
+        return errno_status(errno, absl::StrCat("cannot listen on ", shown));
     }
     return absl::OkStatus();
 }
@@ -149,7 +150,7 @@ absl::StatusOr<Listener> listen_on(const std::string& address, std::uint16_t por
     }
     listener.fd.reset(::socket(endpoint.family(), SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
     if (!listener.fd.valid()) {
-        return absl::ErrnoToStatus(errno, absl::StrCat("cannot listen on ", address));
+        return errno_status(errno, absl::StrCat("cannot listen on ", address));
     }
     const std::string shown = local ? address : absl::StrCat(address, ":", port);
     if (absl::Status status = bind_and_listen(listener.fd.get(), endpoint, shown); !status.ok()) {
@@ -165,13 +166,13 @@ absl::StatusOr<Listener> listen_on(const std::string& address, std::uint16_t por
 absl::StatusOr<Fd> start_connect(const Endpoint& to) {
     Fd fd(::socket(to.family(), SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
     if (!fd.valid()) {
-        return absl::ErrnoToStatus(errno, "cannot open a socket");
+        return errno_status(errno, "cannot open a socket");
     }
     if (to.family() != AF_UNIX) {
         set_no_delay(fd.get());
     }
     if (::connect(fd.get(), to.get(), to.length) != 0 && errno != EINPROGRESS) {
-        return absl::ErrnoToStatus(errno, "cannot connect");
+        return errno_status(errno, "cannot connect");
     }
     return fd;
 }

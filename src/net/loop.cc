@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "absl/status/status.h"
+#include "base/errno_status.h"
 
 namespace ration::net {
 
@@ -21,13 +22,13 @@ absl::Status Loop::open() {
     epoll_.reset(::epoll_create1(EPOLL_CLOEXEC));
     wake_fd_.reset(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
     if (!epoll_.valid() || !wake_fd_.valid()) {
-        return absl::ErrnoToStatus(errno, "event loop");
+        return errno_status(errno, "event loop");
     }
     epoll_event event{};
     event.events = EPOLLIN;
     event.data.ptr = nullptr;
     if (::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, wake_fd_.get(), &event) != 0) {
-        return absl::ErrnoToStatus(errno, "event loop");
+        return errno_status(errno, "event loop");
     }
     return absl::OkStatus();
 }
@@ -37,7 +38,7 @@ absl::Status Loop::add(int fd, Watch& watch) {
     event.events = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET;
     event.data.ptr = &watch;
     if (::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, fd, &event) != 0) {
-        return absl::ErrnoToStatus(errno, "cannot watch a connection");
+        return errno_status(errno, "cannot watch a connection");
     }
     return absl::OkStatus();
 }
@@ -47,7 +48,7 @@ absl::Status Loop::add_listener(int fd, Watch& watch) {
     event.events = EPOLLIN | EPOLLEXCLUSIVE;
     event.data.ptr = &watch;
     if (::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, fd, &event) != 0) {
-        return absl::ErrnoToStatus(errno, "cannot watch a listener");
+        return errno_status(errno, "cannot watch a listener");
     }
     return absl::OkStatus();
 }

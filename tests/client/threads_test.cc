@@ -184,11 +184,12 @@ TEST_F(Threads, CancellingEndsAWaitAHoldAndATransfer) {
         }
         blocked.join();
         // Cancelled before it began: nothing is sent.
-        const std::size_t sent = server.requests().size();
         ClientRequest late = get(server.url("/late"));
         late.cancellation = cancellation;
         EXPECT_EQ(client->call(std::move(late)).reason, StopReason::cancelled);
-        EXPECT_EQ(server.requests().size(), sent);
+        for (const auto& request : server.requests()) {
+            EXPECT_NE(request.target, "/late");
+        }
     }
     EXPECT_TRUE(nothing_left_of(before));
 }

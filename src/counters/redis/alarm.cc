@@ -5,12 +5,14 @@
 #include <algorithm>
 #include <cerrno>
 
+#include "base/errno_status.h"
+
 namespace ration {
 
 absl::Status Alarm::open() {
     fd_.reset(::timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC));
     if (!fd_.valid()) {
-        return absl::ErrnoToStatus(errno, "timer");
+        return errno_status(errno, "timer");
     }
     return loop_.add(fd_.get(), *this);
 }
