@@ -90,7 +90,9 @@ public:
     explicit MapTable(std::uint64_t) : heap_before_(heap()) {}
     struct Caller {};
     bool take(Caller&, std::string_view key, LimitRef limit, Now now) {
-        Shard& shard = shards_[absl::HashOf(absl::string_view(key.data(), key.size())) % shards];
+        // By bits that the maps do not go by: else all keys of a shard would look alike to them.
+        const std::size_t hash = absl::HashOf(absl::string_view(key.data(), key.size()));
+        Shard& shard = shards_[(hash >> 48) % shards];
         const std::lock_guard lock(shard.mutex);
         Use& use = shard.uses.try_emplace(absl::string_view(key.data(), key.size())).first->second;
         const Level level = ration::take(limit.entry(), use, 1, now);
