@@ -108,8 +108,21 @@ bool LedgerRunner::wait_for_work(Jobs& batch) {
     if (queue_.empty() && !stopping_ && !undoes_next() && !settled_) {
         wake_.wait_for(lock, patience());
     }
+    gather(lock);
     take_queued(batch);
     return !batch.empty() || !stopping_;
+}
+
+void LedgerRunner::gather(std::unique_lock<std::mutex>& lock) {
+    if (stopping_ || !gathering_.begin(queue_.size(), clock_.now().mono)) {
+        return;
+    }
+    do {
+        lock.unlock();
+        std::this_thread::sleep_for(Gathering::step);
+        lock.lock();
+    } while (!stopping_ && gathering_.more(queue_.size(), clock_.now().mono));
+    gathering_.end(queue_.size());
 }
 
 // With the lock held.
@@ -159,10 +172,11 @@ void LedgerRunner::perform(Jobs& batch) {
     replies_.assign(requests_.size(), LedgerReply{});
     const Now before = clock_.now();
     ledger_.apply(requests_, before.wall, replies_);
+    const Nanos took = clock_.now().mono - before.mono;
+    gathering_.committed(batch.size(), queued(), took);
     note_health(replies_.front().status.ok());
     if (options_.observer != nullptr) {
-        options_.observer->on_batch(
-            {requests_.size(), clock_.now().mono - before.mono, replies_.front().status});
+        options_.observer->on_batch({requests_.size(), took, replies_.front().status});
     }
     failed_ = !replies_.front().status.ok();
     if (!failed_) {

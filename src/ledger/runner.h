@@ -1,5 +1,6 @@
 // Turns the blocking ledger into an awaited one: a queue, one thread, and what was queued while the
-// last commit ran goes into the next one.
+// last commit ran goes into the next one, with what comes back at once from those that the last one
+// answered (see Gathering).
 //
 // The waiting side has the deadline. A job whose waiter has given up is undone when its answer
 // comes late (a reservation is settled as not sent), so a slow store is a failed store and leaves
@@ -26,6 +27,7 @@
 #include <thread>
 #include <vector>
 
+#include "ledger/gathering.h"
 #include "ration/ledger.h"
 
 namespace ration {
@@ -108,6 +110,7 @@ private:
     void run();
     void perform_next(Jobs& batch);
     [[nodiscard]] bool wait_for_work(Jobs& batch);
+    void gather(std::unique_lock<std::mutex>& lock);
     void take_queued(Jobs& batch);
     [[nodiscard]] bool undoes_next() const { return !to_undo_.empty() && !failed_; }
     [[nodiscard]] Nanos patience() const;
@@ -135,6 +138,7 @@ private:
     Mono next_sweep_{};
     Mono next_stats_{};
     bool healthy_ = true;
+    Gathering gathering_{options_.max_batch};
     std::vector<LedgerRequest> requests_;
     std::vector<LedgerReply> replies_;
 
