@@ -251,8 +251,10 @@ void ClientConnection::refuse_malformed(BuiltIn which, std::string_view reason) 
 // ---- a request that was admitted, or answered ----
 
 void ClientConnection::relay() {
-    // A client that has sent its request and hangs up does not wait for the answer.
-    if (hangup_ && !transfer_->complete() && transfer_->request_body().done()) {
+    // A client that has sent its request and hangs up does not wait for the answer. Nor does one
+    // whose request still waits for its turn, though its body is not read before that.
+    if (hangup_ && !transfer_->complete() &&
+        (transfer_->request_body().done() || transfer_->waits_its_turn())) {
         gone();
         return;
     }

@@ -59,8 +59,14 @@ public:
     void client_gone();
 
     // The client may leave, the request goes on: the ledger waits for its outcome, or the counters
-    // are at work on it.
+    // are at work on it. A request whose body will never be whole has no outcome to wait for,
+    // unless the upstream answered before.
     [[nodiscard]] bool must_finish() const;
+    // Nothing has been done about it: the counters, the ledger or the upstream's line are in the
+    // way, and the body waits with the client.
+    [[nodiscard]] bool waits_its_turn() const {
+        return stage_ == Stage::counting || stage_ == Stage::asking || in_line_;
+    }
 
     [[nodiscard]] bool complete() const { return complete_; }  // the whole answer is in `out`
     [[nodiscard]] bool aborted() const { return aborted_; }    // it never will be: reset the client

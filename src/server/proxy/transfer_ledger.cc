@@ -16,7 +16,8 @@ std::shared_ptr<LedgerCall> Transfer::new_call() const {
 
 bool Transfer::must_finish() const {
     const bool counted = stage_ == Stage::counting || stage_ == Stage::striking;
-    return !over() && (counted || (durable_ != nullptr && durable_->open()));
+    const bool has_outcome = request_body_.done() || response_head_done_;
+    return !over() && (counted || (durable_ != nullptr && durable_->open() && has_outcome));
 }
 
 bool Transfer::begin_ledger() {
