@@ -55,6 +55,10 @@ std::size_t Exchange::on_header(char* data, std::size_t size, std::size_t count,
         if (answer.status >= 200 && !answer.head_complete) {
             answer.head_complete = true;
             exchange.head_ended();
+        } else if (answer.status == 101) {
+            // What follows is another protocol's (RFC 9110 7.8), and no answer will ever come.
+            exchange.fail(AttemptError::protocol_error, "the server switched protocols (101)");
+            return 0;
         }
     } else if (const std::size_t colon = line.find(':');
                colon != std::string_view::npos && !answer.head_complete) {

@@ -281,6 +281,58 @@ TEST(Hostile, EndlessInformationalAnswersEnd) {
     EXPECT_EQ(result.attempts, 1U);
 }
 
+// An unasked 101 ends HTTP on that connection, so waiting for the answer is waiting for nothing.
+TEST(Hostile, SwitchedProtocolsAreABrokenAnswerAtOnce) {
+    const std::string head =
+        "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n";
+    ClientOptions options = quick_options();
+    options.policy.attempt_timeout = std::chrono::hours(1);
+    const auto client = make_client(options);
+    for (const std::string& sent :
+         {head, head + "\x81\x05hello", head + "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n",
+          "HTTP/1.1 103 Early Hints\r\n\r\n" + head,
+          std::string("HTTP/1.1 101 Switching Protocols\r\n\r\n")}) {
+        for (const bool stays : {true, false}) {
+            RawServer server([&](RawConnection& peer) {
+                if (peer.read_request() && peer.send(sent) && stays) {
+                    peer.wait_for_end();
+                }
+            });
+            ClientRequest keyed = post(server.url("/"), "x");
+            keyed.idempotency_key = "k";
+            ClientRequest asked = get(server.url("/"));
+            asked.headers.emplace_back("Upgrade", "websocket");
+            int requests = 0;
+            for (const ClientRequest& request :
+                 {get(server.url("/")), post(server.url("/"), "x"), keyed, asked}) {
+                const ClientResult result = client->call(request);
+                EXPECT_EQ(result.error, AttemptError::protocol_error) << sent << result.message;
+                EXPECT_EQ(result.status, 0);
+                EXPECT_EQ(result.attempts, 1U);
+                EXPECT_THAT(result.message, HasSubstr("switched protocols"));
+                EXPECT_EQ(server.connections(), ++requests) << "such a connection is not kept";
+            }
+            EXPECT_EQ(server.requests().size(), 4U);
+        }
+    }
+}
+
+// As with no answer at all.
+TEST(Hostile, OnlyInformationalAnswersAreALostConnection) {
+    RawServer server([](RawConnection& peer) {
+        if (peer.read_request()) {
+            peer.send("HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n");
+        }
+    });
+    const auto client = make_client();
+    const ClientResult safe = client->call(get(server.url("/")));
+    EXPECT_EQ(safe.error, AttemptError::connection_lost) << safe.message << safe.status;
+    EXPECT_GT(safe.attempts, 1U);
+    const ClientResult unsafe = client->call(post(server.url("/"), "x"));
+    EXPECT_EQ(unsafe.error, AttemptError::connection_lost) << unsafe.message << unsafe.status;
+    EXPECT_EQ(unsafe.attempts, 1U);
+}
+
 TEST(Hostile, NotHttpIsNotRepeated) {
     for (const std::string text :
          {"SSH-2.0-OpenSSH_9.2\r\n", "HTTP/1.1 9999 X\r\n\r\n", "<html>\r\n\r\n"}) {
