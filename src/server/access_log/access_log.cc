@@ -72,10 +72,12 @@ void AccessLog::run() {
             full_ = false;
             last = stop_;
         }
+        const std::lock_guard lock(file_mutex_);
         drain_buffers();
     }
 }
 
+// With the file locked throughout, so that lines taken out are in it before it is another.
 void AccessLog::drain_buffers() {
     std::string lines;
     for (Buffer& buffer : buffers_) {
@@ -93,7 +95,6 @@ void AccessLog::drain_buffers() {
 }
 
 void AccessLog::write_out(std::string_view lines, std::uint64_t count) {
-    const std::lock_guard lock(file_mutex_);
     std::size_t written = 0;
     const absl::Status status = file_.write(lines, written);
     const auto good =
@@ -128,9 +129,8 @@ absl::Status AccessLog::retarget(const LogTarget& target) {
     if (!file.ok()) {
         return file.status();
     }
-    // What was logged before belongs to the old file.
-    drain_buffers();
     const std::lock_guard lock(file_mutex_);
+    drain_buffers();  // what was logged before belongs to the old file
     target_ = target;
     std::swap(file_, *file);
     on_.store(target.kind != LogTarget::Kind::off, std::memory_order_relaxed);

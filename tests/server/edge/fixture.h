@@ -31,7 +31,7 @@ protected:
                                                .log = log_,
                                                .environment = no_environment,
                                                .counters = counters_,
-                                               .tick = std::chrono::milliseconds(20),
+                                               .tick = tick_,
                                                .version = "1.2.3"});
         ASSERT_TRUE(started.ok()) << started.status();
         server_ = *std::move(started);
@@ -70,6 +70,9 @@ protected:
         return ask(server_->admin_port(), method, path);
     }
 
+    // How often the files are looked at; set before `start`. Where a test reloads by itself and
+    // counts what was told, nothing else may come first.
+    Nanos tick_ = std::chrono::milliseconds(20);
     Folder folder_;
     RecordingLog log_;
     Upstream upstream_;
