@@ -1,17 +1,6 @@
 #include "request/header.h"
 
-#include <algorithm>
-
-#include "absl/strings/ascii.h"
-
 namespace ration {
-
-bool same_length_equal_ignoring_case(std::string_view a, std::string_view b) {
-    return a == b || std::equal(a.begin(), a.end(), b.begin(), [](char x, char y) {
-               return absl::ascii_tolower(static_cast<unsigned char>(x)) ==
-                      absl::ascii_tolower(static_cast<unsigned char>(y));
-           });
-}
 
 const Header* find_header(std::span<const Header> headers, std::string_view name) {
     for (const Header& header : headers) {

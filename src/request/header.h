@@ -4,6 +4,8 @@
 #include <span>
 #include <string_view>
 
+#include "base/same_word.h"
+
 namespace ration {
 
 struct Header {
@@ -11,15 +13,9 @@ struct Header {
     std::string_view value;  // without blanks around it
 };
 
-// The comparison below for texts of one length.
-[[nodiscard]] bool same_length_equal_ignoring_case(std::string_view a, std::string_view b);
-
-// ASCII comparison without case, as field names compare (RFC 9110 5.1). Length and first letter
-// come first, in place: of a request's field names nearly all differ there.
+// As field names compare (RFC 9110 5.1).
 [[nodiscard]] inline bool equal_ignoring_case(std::string_view a, std::string_view b) {
-    constexpr int case_bit = 0x20;
-    return a.size() == b.size() && (a.empty() || (((a[0] ^ b[0]) & ~case_bit) == 0 &&
-                                                  same_length_equal_ignoring_case(a, b)));
+    return same_word(a, b);
 }
 
 // The first field of that name, or nullptr.
