@@ -32,4 +32,18 @@ namespace ration {
            (a.empty() || (((a[0] ^ b[0]) & ~case_bit) == 0 && same_letters(a, b)));
 }
 
+[[nodiscard]] constexpr bool begins_with_word(std::string_view text, std::string_view word) {
+    return text.size() >= word.size() && same_word(text.substr(0, word.size()), word);
+}
+
+template <typename Words>
+[[nodiscard]] constexpr bool is_one_of(std::string_view word, const Words& words) {
+    for (const std::string_view one : words) {
+        if (same_word(one, word)) {
+            return true;
+        }
+    }
+    return false;
+}
+
 }  // namespace ration

@@ -9,31 +9,24 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "absl/strings/ascii.h"
-#include "absl/strings/str_split.h"
 #include "absl/time/time.h"
+#include "base/same_word.h"
 #include "engine/conclude.h"
 #include "engine/subject.h"
 #include "limits/calendar.h"
 #include "policy/key.h"
 #include "request/idempotency.h"
+#include "wire/hop_fields.h"
 
 namespace ration {
 namespace {
 
-// Fields of an answer that are about one exchange or one connection (RFC 9110 6.6.1, 7.6
-// and 10.2.3, RFC 6265, RFC 9111 5.1, RFC 9209, RFC 9211), and those of the repeat's own limits.
-// All others belong to the answer and are kept.
-constexpr std::string_view passing_fields[] = {"Connection",
-                                               "Keep-Alive",
-                                               "Proxy-Connection",
-                                               "Proxy-Authenticate",
-                                               "Upgrade",
-                                               "Transfer-Encoding",
-                                               "Trailer",
-                                               "TE",
-                                               "Date",
+// Fields of an answer that are about one exchange (RFC 9110 6.6 and 10.2.3, RFC 6265, RFC 9111
+// 5.1, RFC 9209, RFC 9211), and those of the repeat's own limits. Those and what ends at this hop
+// pass by; all others belong to the answer and are kept.
+constexpr std::string_view passing_fields[] = {"Date",
                                                "Content-Length",
+                                               "Trailer",
                                                "Age",
                                                "Server",
                                                "Via",
@@ -47,32 +40,15 @@ constexpr std::string_view passing_fields[] = {"Connection",
 constexpr std::string_view passing_prefixes[] = {"Ration-", "RateLimit", "X-RateLimit",
                                                  "X-Rate-Limit"};
 
-bool is_kept(std::string_view name) {
-    const auto is_name = [&](std::string_view passing) {
-        return equal_ignoring_case(passing, name);
+bool is_kept(std::span<const Header> headers, std::string_view name) {
+    const auto begins = [&](std::string_view prefix) { return begins_with_word(name, prefix); };
+    const auto takes_away = [&](const Header& header) {
+        return field_id(header.name) == FieldId::connection &&
+               ends_by_connection(header.value, name);
     };
-    const auto begins = [&](std::string_view prefix) {
-        return equal_ignoring_case(name.substr(0, prefix.size()), prefix);
-    };
-    return std::none_of(std::begin(passing_fields), std::end(passing_fields), is_name) &&
-           std::none_of(std::begin(passing_prefixes), std::end(passing_prefixes), begins);
-}
-
-// A field that the answer's Connection names goes no further than this hop (RFC 9110 7.6.1).
-bool named_by_connection(std::span<const Header> headers, std::string_view name) {
-    for (const Header& header : headers) {
-        if (!equal_ignoring_case(header.name, "Connection")) {
-            continue;
-        }
-        const absl::string_view list(header.value.data(), header.value.size());
-        for (const absl::string_view item : absl::StrSplit(list, ',')) {
-            const absl::string_view word = absl::StripAsciiWhitespace(item);
-            if (equal_ignoring_case({word.data(), word.size()}, name)) {
-                return true;
-            }
-        }
-    }
-    return false;
+    return !is_hop_by_hop(field_id(name)) && !is_one_of(name, passing_fields) &&
+           std::none_of(std::begin(passing_prefixes), std::end(passing_prefixes), begins) &&
+           std::none_of(headers.begin(), headers.end(), takes_away);
 }
 
 std::optional<std::uint64_t> most_of(const Exchange& exchange, const AtMost& at_most) {
@@ -438,7 +414,7 @@ std::optional<Settle> Durable::settle_probed(Exchange& exchange, const CompleteA
 void Durable::keep(const CompleteAnswer& answer) {
     response_ = StoredResponse{answer.status, {}, std::string(answer.body)};
     for (const Header& header : answer.headers) {
-        if (is_kept(header.name) && !named_by_connection(answer.headers, header.name)) {
+        if (is_kept(answer.headers, header.name)) {
             response_.headers.emplace_back(header.name, header.value);
         }
     }

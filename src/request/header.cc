@@ -1,5 +1,7 @@
 #include "request/header.h"
 
+#include "wire/hop_fields.h"
+
 namespace ration {
 
 const Header* find_header(std::span<const Header> headers, std::string_view name) {
@@ -12,14 +14,7 @@ const Header* find_header(std::span<const Header> headers, std::string_view name
 }
 
 std::string_view without_blanks(std::string_view text) {
-    const auto blank = [](char c) { return c == ' ' || c == '\t'; };
-    while (!text.empty() && blank(text.front())) {
-        text.remove_prefix(1);
-    }
-    while (!text.empty() && blank(text.back())) {
-        text.remove_suffix(1);
-    }
-    return text;
+    return trimmed(text);
 }
 
 }  // namespace ration

@@ -13,11 +13,10 @@ namespace ration {
 
 namespace {
 
-// True when a Connection field of `fields` names `name` (RFC 9110 7.6.1).
 template <typename FieldList>
-bool connection_names(const FieldList& fields, std::string_view name) {
+bool ends_by_connection_of(const FieldList& fields, std::string_view name) {
     for (const auto& [field, value] : fields) {
-        if (http::field_id(field) == http::FieldId::connection && http::list_has(value, name)) {
+        if (http::field_id(field) == http::FieldId::connection && ends_by_connection(value, name)) {
             return true;
         }
     }
@@ -29,8 +28,7 @@ template <typename FieldList>
 bool ends_here(const FieldList& fields, std::string_view name) {
     const http::FieldId id = http::field_id(name);
     return http::is_hop_by_hop(id) || id == http::FieldId::content_length ||
-           id == http::FieldId::trailer ||
-           (connection_names(fields, name) && !http::is_protected_from_connection(name));
+           id == http::FieldId::trailer || ends_by_connection_of(fields, name);
 }
 
 bool has_field(const Fields& fields, std::string_view name) {

@@ -4,51 +4,11 @@
 #include <cstddef>
 #include <utility>
 
-#include "request/header.h"
+#include "base/same_word.h"
 
 namespace ration::http {
 
 namespace {
-
-constexpr std::array<std::pair<std::string_view, FieldId>, 16> known_fields = {{
-    {"connection", FieldId::connection},
-    {"content-length", FieldId::content_length},
-    {"date", FieldId::date},
-    {"expect", FieldId::expect},
-    {"host", FieldId::host},
-    {"keep-alive", FieldId::keep_alive},
-    {"proxy-authenticate", FieldId::proxy_authenticate},
-    {"proxy-authorization", FieldId::proxy_authorization},
-    {"proxy-connection", FieldId::proxy_connection},
-    {"te", FieldId::te},
-    {"trailer", FieldId::trailer},
-    {"transfer-encoding", FieldId::transfer_encoding},
-    {"upgrade", FieldId::upgrade},
-    {"http2-settings", FieldId::http2_settings},
-    {"x-forwarded-for", FieldId::x_forwarded_for},
-    {"x-forwarded-proto", FieldId::x_forwarded_proto},
-}};
-
-constexpr std::size_t longest_known = 20;
-constexpr std::size_t most_of_a_length = 2;
-constexpr std::uint8_t no_field = 0xff;
-
-// Which of `known_fields` have each length: one or two are left to compare, mostly none.
-constexpr auto fields_by_length = [] {
-    std::array<std::array<std::uint8_t, most_of_a_length>, longest_known> table{};
-    for (auto& row : table) {
-        row.fill(no_field);
-    }
-    for (std::size_t i = 0; i < known_fields.size(); ++i) {
-        auto& row = table[known_fields[i].first.size()];
-        std::size_t place = 0;
-        while (row.at(place) != no_field) {  // a third field of one length would not compile
-            ++place;
-        }
-        row[place] = static_cast<std::uint8_t>(i);
-    }
-    return table;
-}();
 
 constexpr char lower(char c) {
     return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c;
@@ -81,21 +41,6 @@ bool all_in(const std::array<bool, 256>& table, std::string_view text) {
     return true;
 }
 
-template <std::size_t N>
-bool one_of(const std::array<std::string_view, N>& names, std::string_view name) {
-    for (const std::string_view known : names) {
-        if (equal_ignoring_case(known, name)) {
-            return true;
-        }
-    }
-    return false;
-}
-
-bool starts_with_ignoring_case(std::string_view text, std::string_view prefix) {
-    return text.size() >= prefix.size() &&
-           equal_ignoring_case(text.substr(0, prefix.size()), prefix);
-}
-
 bool is_port(std::string_view text) {
     if (text.size() > 5) {
         return false;
@@ -111,57 +56,6 @@ bool is_port(std::string_view text) {
 }
 
 }  // namespace
-
-FieldId field_id(std::string_view name) {
-    if (name.size() >= longest_known) {
-        return FieldId::other;
-    }
-    for (const std::uint8_t index : fields_by_length[name.size()]) {
-        if (index == no_field) {
-            break;
-        }
-        const auto& [known, id] = known_fields[index];
-        if (known.front() == lower(name.front()) && equal_ignoring_case(known, name)) {
-            return id;
-        }
-    }
-    return FieldId::other;
-}
-
-bool is_hop_by_hop(FieldId id) {
-    switch (id) {
-        case FieldId::connection:
-        case FieldId::keep_alive:
-        case FieldId::proxy_authenticate:
-        case FieldId::proxy_authorization:
-        case FieldId::proxy_connection:
-        case FieldId::te:
-        case FieldId::transfer_encoding:
-        case FieldId::upgrade:
-        case FieldId::http2_settings:
-            return true;
-        case FieldId::other:
-        case FieldId::content_length:
-        case FieldId::date:
-        case FieldId::expect:
-        case FieldId::host:
-        case FieldId::trailer:
-        case FieldId::x_forwarded_for:
-        case FieldId::x_forwarded_proto:
-            return false;
-    }
-    return false;
-}
-
-bool is_protected_from_connection(std::string_view name) {
-    static constexpr std::array<std::string_view, 18> names = {
-        "host",   "content-length", "content-type", "content-encoding", "authorization",
-        "cookie", "forwarded",      "origin",       "cache-control",    "range",
-        "date",   "trailer",        "set-cookie",   "idempotency-key",  "content-range",
-        "via",    "x-real-ip",      "x-api-key"};
-    return one_of(names, name) || starts_with_ignoring_case(name, "x-forwarded-") ||
-           starts_with_ignoring_case(name, "ration-");
-}
 
 bool is_forbidden_in_trailer(std::string_view name) {
     static constexpr std::array<std::string_view, 24> names = {"authorization",
@@ -188,11 +82,9 @@ bool is_forbidden_in_trailer(std::string_view name) {
                                                                "transfer-encoding",
                                                                "upgrade",
                                                                "connection"};
-    return one_of(names, name) || starts_with_ignoring_case(name, "x-") ||
-           starts_with_ignoring_case(name, "ration-") ||
-           starts_with_ignoring_case(name, "ratelimit") ||
-           starts_with_ignoring_case(name, "access-control-") ||
-           starts_with_ignoring_case(name, "if-");
+    return is_one_of(name, names) || begins_with_word(name, "x-") ||
+           begins_with_word(name, "ration-") || begins_with_word(name, "ratelimit") ||
+           begins_with_word(name, "access-control-") || begins_with_word(name, "if-");
 }
 
 bool is_token(std::string_view text) {
@@ -225,38 +117,6 @@ bool is_authority(std::string_view text) {
         port = text.substr(colon + 1);
     }
     return !host.empty() && all_in(host_table, host) && is_port(port);
-}
-
-std::string_view trimmed(std::string_view text) {
-    while (!text.empty() && (text.front() == ' ' || text.front() == '\t')) {
-        text.remove_prefix(1);
-    }
-    while (!text.empty() && (text.back() == ' ' || text.back() == '\t')) {
-        text.remove_suffix(1);
-    }
-    return text;
-}
-
-bool next_list_item(std::string_view& list, std::string_view& item) {
-    while (!list.empty()) {
-        const std::size_t comma = list.find(',');
-        item = trimmed(list.substr(0, comma));
-        list = comma == std::string_view::npos ? std::string_view() : list.substr(comma + 1);
-        if (!item.empty()) {
-            return true;
-        }
-    }
-    return false;
-}
-
-bool list_has(std::string_view list, std::string_view token) {
-    std::string_view item;
-    while (next_list_item(list, item)) {
-        if (equal_ignoring_case(item, token)) {
-            return true;
-        }
-    }
-    return false;
 }
 
 std::string_view reason_phrase(int status) {

@@ -360,8 +360,9 @@ ParseProblem parse_response(std::string_view text, const HeadLimits& limits, boo
 
 bool named_by_connection(const FieldList& fields, std::string_view name) {
     for (std::size_t i = 0; i < fields.ids.size(); ++i) {
-        if (fields.ids[i] == FieldId::connection && list_has(fields.fields[i].value, name)) {
-            return !is_protected_from_connection(name);
+        if (fields.ids[i] == FieldId::connection &&
+            ends_by_connection(fields.fields[i].value, name)) {
+            return true;
         }
     }
     return false;

@@ -93,6 +93,24 @@ TEST_F(LedgerGateway, AReplayHasTheAnswersOwnFieldsLineByLine) {
     }
 }
 
+// What Connection cannot take from the first answer it does not take from the repeat's.
+TEST_F(LedgerGateway, AReplayHasWhatConnectionMustNotTakeAway) {
+    ScriptedUpstream upstream(
+        answer_raw("HTTP/1.1 201 Created\r\nConnection: content-type, X-Hop, cache-control\r\n"
+                   "Content-Type: text/x\r\nCache-Control: private\r\nX-Hop: 1\r\n"
+                   "Content-Length: 2\r\n\r\nok"));
+    GatewayWorld world(upstream.port(), setup());
+    for (const char* replayed : {"", "true"}) {
+        Conn client = world.connect();
+        client.send(buy("k", "body"));
+        const auto answer = client.read();
+        EXPECT_EQ(answer->field("Idempotent-Replayed"), replayed);
+        EXPECT_EQ(answer->field("Content-Type"), "text/x") << replayed;
+        EXPECT_EQ(answer->field("Cache-Control"), "private") << replayed;
+        EXPECT_FALSE(answer->has("X-Hop")) << replayed;
+    }
+}
+
 TEST_F(LedgerGateway, AChunkedBodyIsCollectedAndForwardedWhole) {
     ScriptedUpstream upstream(answer_raw("HTTP/1.1 201 Created\r\nContent-Length: 0\r\n\r\n"));
     GatewayWorld world(upstream.port(), setup());
