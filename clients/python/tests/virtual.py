@@ -46,23 +46,21 @@ class Running:
     def __init__(self, world, call, context):
         self.world, self.call, self.context = world, call, context
         self.ending, self.ended_at, self.hooks = None, None, []
-        self._steps, self._timer = call.run(), None
+        self._timer = None
         self.step(None)
 
     def step(self, value):
         clock = self.world.clock
         self._timer = None
         self.call.waker = None
-        try:
-            want = self._steps.send(value)
-        except StopIteration as stop:
-            self.ending, self.ended_at = stop.value, clock.time
-            want = None
+        want = self.call.step(value)
         self.hooks += self.call.events
         self.call.events = []
-        if isinstance(want, core.Send):
+        if isinstance(want, core.Ending):
+            self.ending, self.ended_at = want, clock.time
+        elif isinstance(want, core.Send):
             self.world.send(self, want)
-        elif want:
+        else:
             wait = want.until - clock.time
             early = clock.timer_error_ms if wait >= 20 else 0
             self._timer = clock.at(want.until + early, lambda: self.step(None))

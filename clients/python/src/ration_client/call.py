@@ -1,19 +1,22 @@
 """One logical call: admit, send, decide, wait, again.
 
-`Call.run` is a generator that does no I/O: it yields what it needs (`Send`, `Wait`) and is resumed with
-the result, so one text serves threads, event loops and the virtual clock of the tests. Whoever
-drives it holds `Shared.lock` around each step and delivers `events` to the hooks afterwards.
+A call does no I/O: `Call.step` says what it needs (`Send`, `Wait`) and is called again with the outcome, so one
+text serves threads, event loops and the virtual clock of the tests. Whoever drives it holds `Shared.lock` around
+each step and delivers `events` to the hooks afterwards.
+
+Most calls are let in at once and answered well. For them alone a generator would cost more than all decisions: the
+parts of `run` that they need (`_enter`, `_send`, `_answered`) are plain methods, and `step` begins `run` when
+something holds the call, or when there is something to decide.
 """
 
 from __future__ import annotations
 
 import dataclasses
-from typing import Any, Callable, Dict, Generator, List, NamedTuple, Optional, Tuple, Union
+from typing import Any, Callable, Dict, Generator, List, NamedTuple, Optional, Sequence, Tuple, Union
 
-from .decide import CallState, Decision, Outcome, Told, decide, read_answer
+from .decide import NOTHING_TOLD, CallState, Decision, Outcome, Told, decide, read_answer
 from .extras import Concurrency
-from .gate import Gate, Ticket
-from .limits import tells_limits
+from .gate import ENTERED, Gate, Ticket
 from .policy import Policy
 from .shared import RequestFacts, Shared, key_rule
 
@@ -58,15 +61,12 @@ class Ending:
     outcome: Optional[Outcome]
 
 
-_SUCCESS = Decision("stop", "success")  # what decide says of every answer below 400
-_NOTHING_TOLD = Told()
-
-
 class _Stopped(Exception):
     pass
 
 
-Step = Union[Send, Wait]
+Want = Union[Send, Wait]
+Step = Union[Send, Wait, Ending]
 
 
 class Call:
@@ -76,10 +76,12 @@ class Call:
     cancelled = False  # set from outside, together with a call of `wake`
     woken = False
     waker: Optional[Callable[[], None]] = None  # set while the driver waits
-    _attempts, _waited_ms, _spread = 0, 0.0, False
+    _attempts, _waited_ms, _spread, _sending = 0, 0.0, False, False
     _last: Tuple[Optional[int], Optional[str]] = (None, None)
     _retry_at: Optional[float] = None
-    _first: Optional[Tuple[Outcome, Told]] = None  # of the attempt that was sent at once
+    _made_key: Optional[str] = None
+    _undecided: Optional[Tuple[Outcome, Told]] = None
+    _steps: Optional[Generator[Want, Any, Ending]] = None  # `run`, once it was begun
 
     def __init__(self, shared: Shared, facts: RequestFacts, body_kind: Callable[[], str],
                  policy: Optional[Policy] = None, before: Optional["Call"] = None) -> None:
@@ -88,91 +90,101 @@ class Call:
         self._shared, self._facts, self._body_kind = shared, facts, body_kind
         self._policy, self._clock = policy or settings.policy, settings.clock
         self._started_at = self._clock.now()
-        self._makes_key = key_rule(self._policy) if policy else shared.makes_key
         self.events: List[Tuple[str, Dict[str, Any]]] = []
-        self._hooked = bool(settings.hooks)
-        given = facts.header(self._policy.idempotency_header.lower())
-        self._followed = before is not None
-        self._made_key: Optional[str] = None
-        if before:
-            self._started_at, self._attempts, self._waited_ms = before._started_at, before._attempts - 1, before._waited_ms
-            self._made_key = before._made_key if before._facts.origin == facts.origin else None
-        elif given is None and facts.method in ("POST", "PATCH") and self._makes_key(facts.method, facts.path):
-            self._made_key = settings.new_key()
-        self.key = given if given is not None else self._made_key
-        prefix = f"{facts.origin}\n{settings.credential_of(facts)}\n"
-        self._narrow_key = prefix + facts.operation
-        self._gate_key = self._narrow_key if settings.bucket == "path" else prefix + settings.bucket_of(facts)
-        self._doubt_key = f"{facts.origin}\n{self.key}"
-        self._origin = shared.origin(facts.origin)
         self._tickets: List[Tuple[Gate, Ticket]] = []
+        self._hooked = bool(settings.hooks)
+        self._followed = before is not None
+        self.key = facts.header(policy.idempotency_header.lower() if policy else shared.key_header)
+        if before:
+            self._follow(before)
+        elif self.key is None and facts.method in ("POST", "PATCH"):
+            self._make_key(key_rule(policy) if policy else shared.makes_key)
+        self._credential = settings.credential_of(facts)
+        self._gate_key = f"{facts.origin}\n{self._credential}\n{settings.bucket_of(facts)}"
+
+    def _follow(self, before: "Call") -> None:
+        self._started_at, self._attempts, self._waited_ms = before._started_at, before._attempts - 1, before._waited_ms
+        if before._facts.origin == self._facts.origin:
+            self._made_key = before._made_key
+            if self.key is None:
+                self.key = self._made_key
+
+    def _make_key(self, rule: Callable[[str, str], bool]) -> None:
+        if rule(self._facts.method, self._facts.path):
+            self.key = self._made_key = self._shared.settings.new_key()
 
     @property
     def policy(self) -> Policy:
         """The transport's, or the request's own."""
         return self._policy
 
+    @property
+    def _narrow_key(self) -> str:
+        return f"{self._facts.origin}\n{self._credential}\n{self._facts.operation}"
+
+    @property
+    def _doubt_key(self) -> str:
+        return f"{self._facts.origin}\n{self.key}"
+
     def wake(self) -> None:
         self.woken = True
         if self.waker:
             self.waker()
 
-    def send_at_once(self) -> Optional[Send]:
-        """The usual case without a generator: nothing holds the call. None when `run` has to begin it."""
-        origin, shared = self._origin, self._shared
-        if self.cancelled or self._hooked or shared.pacer or origin.concurrency or origin.breaker or origin.throttle:
-            return None
-        gates = self._gates()
-        if len(gates) > 1:
-            return None
-        ticket, now = Ticket(self.wake), self._clock.now()
-        if not gates[0].ask(ticket, now).go:
-            gates[0].leave(ticket, now)
-            return None
-        shared.calls += not self._followed
-        self._tickets.append((gates[0], ticket))
-        return self._send()
+    def step(self, outcome: Optional[Outcome] = None) -> Step:
+        """What the call needs next, or its end. `outcome`: of the send that it asked for last."""
+        if self._steps is None:
+            step = self._begun() if outcome is None else self._answered(outcome)
+            if step is not None:
+                return step
+            self._steps, outcome = self.run(), None
+        try:
+            return self._steps.send(outcome)
+        except StopIteration as stop:
+            return stop.value
 
-    def end_at_once(self, outcome: Outcome) -> Optional[Ending]:
-        """After `send_at_once`: the end, when there is nothing to decide. None when `run` has to go on."""
-        good = outcome.status is not None and outcome.status < 400 and not self.cancelled
-        if good and not tells_limits(outcome.header):
-            self._learn_success(outcome)
-            return self._end(outcome, _SUCCESS)
-        told = read_answer(outcome, self._clock.wall())
-        self._learn(outcome, told)
-        if good:
-            return self._end(outcome, _SUCCESS)
-        self._first = (outcome, told)
-        return None
-
-    def give_back(self) -> None:
-        """Whatever the call holds or stands in line for, without anything learnt."""
-        if self._tickets:
+    def leave(self) -> None:
+        """The driver was ended: nothing of the call stays behind, and what it sent has an unknown end."""
+        if self._sending:
+            self._learn_health(Outcome(error="cancelled"), self._clock.now())
+            if self.key is not None:
+                self._shared.add_doubt(self._doubt_key)
+        if self._steps is not None:
+            self._steps.close()
+        else:
             self._give_back()
 
-    def run(self) -> Generator[Step, Any, Ending]:
-        if self._first is None:
+    def _begun(self) -> Optional[Send]:
+        """The first attempt, when nothing holds the call."""
+        shared = self._shared
+        self._origin = shared.origin(self._facts.origin)
+        if self.cancelled or self._hooked or shared.has_parts:
+            return None
+        now = self._clock.now()
+        for gate in self._gates(now):
+            if not self._enter(gate, now):
+                self._give_back()
+                return None
+        shared.calls += not self._followed
+        return self._send(now)
+
+    def run(self) -> Generator[Want, Any, Ending]:
+        if self._undecided is None:
             self._shared.calls += not self._followed
         try:
             while True:
-                if self._first is None:
+                if self._undecided is None:
                     self._stop_if_cancelled()
                     yield from self._paced()
                     yield from self._admitted()
-                    outcome = yield self._send()
-                    if self._hooked:
-                        self._event("on_answer", attempt=self._attempts, status=outcome.status, error=outcome.error,
-                                    header=outcome.header)
-                    told = read_answer(outcome, self._clock.wall())
-                    self._learn(outcome, told)
-                else:
-                    (outcome, told), self._first = self._first, None
-                if outcome.status is not None and outcome.status < 400 and not self.cancelled:
-                    return self._end(outcome, _SUCCESS)
+                    ending = self._answered((yield self._send(self._clock.now())))
+                    if ending is not None:
+                        return ending
+                outcome, told = self._undecided  # type: ignore[misc]
+                self._undecided = None
                 decision = self._decision(outcome, told)
                 if decision.action == "stop":
-                    return self._end(outcome, decision)
+                    return self._end(outcome, decision.reason or "", decision.retry_at_unix_ms)
                 yield from self._wait_to_retry(outcome, decision)
         except _Stopped as stopped:
             return Ending(self._finish(stopped.args[0], self._retry_at), None)
@@ -181,29 +193,41 @@ class Call:
 
     # Admission
 
-    def _paced(self) -> Generator[Step, Any, None]:
+    def _paced(self) -> Generator[Want, Any, None]:
         if self._shared.pacer:
             send_at = self._shared.pacer.reserve(self._clock.now())
             self._stop_if_late(send_at, None)
             yield from self._wait(send_at, "pace")
 
-    def _admitted(self) -> Generator[Step, Any, None]:
-        for gate in self._gates():
-            ticket = Ticket(self.wake, self._spread)
-            self._tickets.append((gate, ticket))
-            yield from self._pass_gate(gate, ticket)
+    def _admitted(self) -> Generator[Want, Any, None]:
+        now = self._clock.now()
+        for gate in self._gates(now):
+            if not self._enter(gate, now):
+                yield from self._wait_at(gate)
+                now = self._clock.now()
         if self._origin.concurrency:
             yield from self._pass_limit(self._origin.concurrency)
         self._pass_local_refusals()
 
-    def _gates(self) -> List[Gate]:
-        main = self._shared.gates.open(self._gate_key, self._clock.now())
+    def _gates(self, now: float) -> Sequence[Gate]:
+        shared = self._shared
+        main = shared.gates.open(self._gate_key, now)
         # A repeat under a key may be of a call that was done: its answer is there to be had.
-        repeats = self.key is not None and (self._attempts > 0 or self._doubt_key in self._shared.doubts)
-        narrow = None if repeats else self._shared.narrow_gates.find(self._narrow_key)
-        return [narrow, main] if narrow else [main]
+        if not shared.narrow_gates.gates or self.key is not None and (
+                self._attempts > 0 or self._doubt_key in shared.doubts):
+            return (main,)
+        narrow = shared.narrow_gates.find(self._narrow_key)
+        return (narrow, main) if narrow else (main,)
 
-    def _pass_gate(self, gate: Gate, ticket: Ticket) -> Generator[Step, Any, None]:
+    def _enter(self, gate: Gate, now: float) -> bool:
+        if not gate.enter(now):
+            return False
+        self._tickets.append((gate, ENTERED))
+        return True
+
+    def _wait_at(self, gate: Gate) -> Generator[Want, Any, None]:
+        ticket = Ticket(self.wake, self._spread)
+        self._tickets.append((gate, ticket))
         while True:
             now = self._clock.now()
             answer = gate.ask(ticket, now)
@@ -214,7 +238,7 @@ class Call:
             self._stop_if_late(now if answer.wait_until is None else answer.wait_until, answer.wait_until)
             yield from self._wait(answer.wait_until, "gate")
 
-    def _pass_limit(self, concurrency: Concurrency) -> Generator[Step, Any, None]:
+    def _pass_limit(self, concurrency: Concurrency) -> Generator[Want, Any, None]:
         try:
             while not concurrency.ask(self.wake):
                 self._stop_if_late(self._clock.now(), None)
@@ -238,6 +262,9 @@ class Call:
         self._refuse(reason, retry_at)
 
     def _give_back(self) -> None:
+        """Whatever the call holds or stands in line for, without anything learnt."""
+        if not self._tickets:
+            return
         now = self._clock.now()
         for gate, ticket in self._tickets:
             if ticket.granted:
@@ -248,30 +275,53 @@ class Call:
 
     # Sending and learning
 
-    def _send(self) -> Send:
+    def _send(self, now: float) -> Send:
         self._attempts += 1
         self._shared.sends += 1
+        self._sending = True
+        policy = self._policy
+        left = self._started_at + policy.total_deadline_ms - now
+        added = self._added_headers() if self._attempts > 1 or self._made_key else ()
+        if self._hooked:
+            self._event("on_send", attempt=self._attempts, method=self._facts.method, url=str(self._facts.url))
+        return Send(max(1, min(policy.attempt_timeout_ms, left)), self._attempts, added)
+
+    def _added_headers(self) -> Tuple[Tuple[str, str], ...]:
         added: List[Tuple[str, str]] = []
         if self._made_key:
             added.append((self._policy.idempotency_header, self._made_key))
         attempt_header = self._shared.settings.attempt_header
         if self._attempts > 1 and attempt_header:
             added.append((attempt_header, str(self._attempts)))
-        left = self._started_at + self._policy.total_deadline_ms - self._clock.now()
+        return tuple(added)
+
+    def _answered(self, outcome: Outcome) -> Optional[Ending]:
+        """Learns from it. The end, when it is good; None when there is something to decide."""
+        self._sending = False
         if self._hooked:
-            self._event("on_send", attempt=self._attempts, method=self._facts.method, url=str(self._facts.url))
-        return Send(max(1, min(self._policy.attempt_timeout_ms, left)), self._attempts, tuple(added))
+            self._event("on_answer", attempt=self._attempts, status=outcome.status, error=outcome.error,
+                        header=outcome.header)
+        told = NOTHING_TOLD if outcome.quiet else read_answer(outcome, self._clock.wall())
+        self._learn(outcome, told)
+        if outcome.status is not None and outcome.status < 400 and not self.cancelled:
+            return self._end(outcome, "success", None)
+        self._undecided = (outcome, told)
+        return None
 
     def _learn(self, outcome: Outcome, told: Told) -> None:
-        now = self._clock.now()
-        refused = outcome.status in self._policy.retry_statuses
-        narrow = refused and told.error_type in self._policy.narrow_types
-        self._last = (told.status, told.error_type)
-        if narrow and told.floor_ms is not None:
-            self._shared.narrow_gates.open(self._narrow_key, now).close(now + told.floor_ms, 0)
-        lesson: Optional[Told] = told if outcome.status is not None else None
-        if lesson and (narrow or not self.same_origin or told.error_type in self._policy.never_retry_types):
-            lesson = Told(status=told.status)
+        now, status = self._clock.now(), outcome.status
+        self._last = (status, told.error_type)
+        lesson: Optional[Told] = told
+        refused = narrow = False
+        if status is None:
+            lesson = None
+        else:
+            refused = status in self._policy.retry_statuses
+            narrow = refused and told.error_type in self._policy.narrow_types
+            if narrow and told.floor_ms is not None:
+                self._shared.narrow_gates.open(self._narrow_key, now).close(now + told.floor_ms, 0)
+            if narrow or not self.same_origin or told.error_type in self._policy.never_retry_types:
+                lesson = NOTHING_TOLD
         tickets, self._tickets = self._tickets, []
         for gate, ticket in tickets:
             gate.done(ticket, lesson, refused and not narrow, now)
@@ -279,22 +329,19 @@ class Call:
         if self.key is not None:
             self._learn_doubt(outcome)
 
-    def _learn_success(self, outcome: Outcome) -> None:
-        """What `_learn` does when an answer tells nothing but that it went well, and no optional part is on."""
-        now, tickets, self._tickets = self._clock.now(), self._tickets, []
-        for gate, ticket in tickets:
-            gate.done(ticket, _NOTHING_TOLD, False, now)
-        self._last = (outcome.status, None)
-        self._origin.budget.success()
-        if self.key is not None:
-            self._learn_doubt(outcome)
-
     def _learn_health(self, outcome: Outcome, now: float) -> None:
-        origin = self._origin
         if outcome.status is not None and outcome.status < 400:
-            origin.budget.success()
+            self._origin.budget.success()
+        if self._shared.has_parts:
+            self._tell_parts(outcome, now)
+
+    def _tell_parts(self, outcome: Outcome, now: float) -> None:
+        origin = self._origin
         if outcome.error == "cancelled":
-            self._forget_health(now)
+            if origin.breaker:
+                origin.breaker.abandoned()
+            if origin.concurrency:
+                origin.concurrency.done(now, None)
             return
         down = outcome.status is None or outcome.status == 503
         if origin.breaker:
@@ -304,18 +351,6 @@ class Call:
         if origin.concurrency:
             throttled = outcome.status in (429, 503) or outcome.error == "attempt_timeout"
             origin.concurrency.done(now, "throttled" if throttled else "ok" if outcome.status is not None else None)
-
-    def _forget_health(self, now: float) -> None:
-        if self._origin.breaker:
-            self._origin.breaker.abandoned()
-        if self._origin.concurrency:
-            self._origin.concurrency.done(now, None)
-
-    def abandoned(self) -> None:
-        """The driver was ended while it sent: nobody knows what became of the attempt."""
-        self._learn_health(Outcome(error="cancelled"), self._clock.now())
-        if self.key is not None:
-            self._shared.add_doubt(self._doubt_key)
 
     def _learn_doubt(self, outcome: Outcome) -> None:
         if outcome.status is not None:
@@ -335,7 +370,7 @@ class Call:
 
     # Waiting
 
-    def _wait_to_retry(self, outcome: Outcome, decision: Decision) -> Generator[Step, Any, None]:
+    def _wait_to_retry(self, outcome: Outcome, decision: Decision) -> Generator[Want, Any, None]:
         reason = str(outcome.error if outcome.status is None else outcome.status)
         now = self._clock.now()
         self._shared.count("retries", reason)
@@ -343,7 +378,7 @@ class Call:
         self._spread = decision.source != "backoff"
         yield from self._wait(now + decision.wait_ms, decision.source, reason)
 
-    def _wait(self, moment: Optional[float], source: str, reason: Optional[str] = None) -> Generator[Step, Any, None]:
+    def _wait(self, moment: Optional[float], source: str, reason: Optional[str] = None) -> Generator[Want, Any, None]:
         """Until the moment, a wake or the deadline; a timer that fires early is set again."""
         begun = self._clock.now()
         latest = self._started_at + self._policy.total_deadline_ms - self._policy.min_attempt_ms
@@ -381,11 +416,10 @@ class Call:
 
     # Ends
 
-    def _end(self, outcome: Outcome, decision: Decision) -> Ending:
-        reason = decision.reason or ""
-        if reason == "success" and self.redirect_reason:
+    def _end(self, outcome: Outcome, reason: str, retry_at: Optional[float]) -> Ending:
+        if self.redirect_reason and reason == "success":
             reason = self.redirect_reason
-        return Ending(self._finish(reason, decision.retry_at_unix_ms), outcome)
+        return Ending(self._finish(reason, retry_at), outcome)
 
     def _finish(self, reason: str, retry_at: Optional[float]) -> CallInfo:
         info = CallInfo(self._attempts, reason, retry_at, self.key, self._waited_ms, *self._last)

@@ -6,34 +6,44 @@ reads from the socket asks `left` before each read and waits no longer than that
 
 from __future__ import annotations
 
+import contextlib
 import threading
 import time
-from typing import Optional
+from typing import Iterator, Optional
 
 _MINIMUM_S = 0.001
-_local = threading.local()
 
 
-class deadline:  # noqa: N801: used like a function
-    """All reads of this thread inside the block end `seconds` from now."""
+class _Local(threading.local):
+    until: Optional[float] = None
 
-    __slots__ = ("_seconds", "_before")
 
-    def __init__(self, seconds: float) -> None:
-        self._seconds = seconds
-        self._before: Optional[float] = None
+_local = _Local()
 
-    def __enter__(self) -> None:
-        self._before = getattr(_local, "until", None)
-        _local.until = time.monotonic() + self._seconds
 
-    def __exit__(self, *_: object) -> None:
-        _local.until = self._before
+def begin(seconds: float) -> Optional[float]:
+    """All reads of this thread end `seconds` from now. Gives what `end` wants."""
+    before = _local.until
+    _local.until = time.monotonic() + seconds
+    return before
+
+
+def end(before: Optional[float]) -> None:
+    _local.until = before
+
+
+@contextlib.contextmanager
+def deadline(seconds: float) -> Iterator[None]:
+    before = begin(seconds)
+    try:
+        yield
+    finally:
+        end(before)
 
 
 def left(timeout: Optional[float]) -> Optional[float]:
     """`timeout`, cut to what is left of this thread's deadline; None: for ever."""
-    until = getattr(_local, "until", None)
+    until = _local.until
     if until is None:
         return timeout
     rest = max(_MINIMUM_S, until - time.monotonic())
@@ -41,5 +51,5 @@ def left(timeout: Optional[float]) -> Optional[float]:
 
 
 def over() -> bool:
-    until = getattr(_local, "until", None)
+    until = _local.until
     return until is not None and time.monotonic() >= until

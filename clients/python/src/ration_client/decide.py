@@ -6,7 +6,7 @@ The checks stand in the order in which they are told; the first that speaks ends
 from __future__ import annotations
 
 import dataclasses
-from typing import Any, Callable, List, Optional
+from typing import Any, Callable, Optional, Sequence
 
 from .hints import parse_retry_after, read_error_body, server_now
 from .limits import HeaderReader, Limit, parse_limits, tells_limits
@@ -23,6 +23,7 @@ class Outcome:
     error: Optional[str] = None
     response: Any = None  # as the transport gave it
     cause: Optional[BaseException] = None
+    quiet: bool = False  # known beforehand: a good answer, and none of its headers tells limits
 
 
 @dataclasses.dataclass
@@ -31,7 +32,7 @@ class Told:
 
     status: Optional[int] = None
     error_type: Optional[str] = None
-    limits: List[Limit] = dataclasses.field(default_factory=list)
+    limits: Sequence[Limit] = ()
     floor_ms: Optional[float] = None
     source: str = "backoff"  # retry_after, reset or body, where floor_ms comes from
 
@@ -58,6 +59,9 @@ class Decision:
     source: str = "backoff"
     error_type: Optional[str] = None
     retry_at_unix_ms: Optional[float] = None
+
+
+NOTHING_TOLD = Told()  # by an answer that went well
 
 
 def read_answer(outcome: Outcome, now_unix_ms: float) -> Told:

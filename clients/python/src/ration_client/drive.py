@@ -7,7 +7,7 @@ import contextvars
 import threading
 from typing import Any, Awaitable, Callable, Iterator, Optional, Sequence, Set
 
-from .call import Call, Ending, Send
+from .call import Call, Ending, Send, Step
 from .decide import Outcome
 from .shared import Shared
 
@@ -60,11 +60,9 @@ def flush(shared: Shared, call: Call) -> None:
             shared.settings.hooks[hook](event)
 
 
-def _unwanted(value: Any, ending: Optional[Ending] = None) -> bool:
+def _unwanted(value: Outcome, step: Step) -> bool:
     """An answer that went into a decision and does not come out of the call."""
-    if not isinstance(value, Outcome) or value.response is None:
-        return False
-    return ending is None or ending.outcome is not value
+    return value.response is not None and not (isinstance(step, Ending) and step.outcome is value)
 
 
 def drive(shared: Shared, call: Call, send: Callable[[Send], Outcome], closing: CancelToken) -> Ending:
@@ -74,62 +72,27 @@ def drive(shared: Shared, call: Call, send: Callable[[Send], Outcome], closing: 
     """
     scope = _current.get()
     tokens = (closing, scope) if scope else (closing,)
-    steps: Any = None
-    value: Any = None
-    sending = False
+    value: Optional[Outcome] = None
     try:
-        call.cancelled = _cancelled(tokens)
-        with shared.lock:
-            first = call.send_at_once()
-        if first is not None:
-            sending = True
-            value = send(first)
-            sending = False
-            call.cancelled = _cancelled(tokens)
-            with shared.lock:
-                ending = call.end_at_once(value)
-            if ending is not None:
-                return ending
-        steps, sent = call.run(), None
         while True:
-            call.cancelled = _cancelled(tokens)
-            try:
-                with shared.lock:
-                    step = steps.send(sent)
-            except StopIteration as stop:
-                if _unwanted(value, stop.value):
-                    value.response.close()
-                return stop.value
-            finally:
-                if call.events:
-                    flush(shared, call)
-            if _unwanted(value):
+            call.cancelled = closing.cancelled or scope is not None and scope.cancelled
+            with shared.lock:
+                step = call.step(value)
+            if call.events:
+                flush(shared, call)
+            if value is not None and _unwanted(value, step):
                 value.response.close()
-            value = sent = None
             if isinstance(step, Send):
-                sending = True
-                value = sent = send(step)
-                sending = False
+                value = send(step)
+            elif isinstance(step, Ending):
+                return step
             else:
+                value = None
                 _sleep(shared, call, step.until, tokens)
-    finally:
-        if sending or steps is not None:
-            _left(shared, call, steps, sending)
-
-
-def _cancelled(tokens: Sequence[CancelToken]) -> bool:
-    return tokens[0].cancelled or len(tokens) > 1 and tokens[1].cancelled
-
-
-def _left(shared: Shared, call: Call, steps: Any, sending: bool) -> None:
-    """However the call was left: nothing of it stays behind."""
-    with shared.lock:
-        if sending:
-            call.abandoned()
-        if steps is not None:
-            steps.close()
-        else:
-            call.give_back()
+    except BaseException:
+        with shared.lock:
+            call.leave()
+        raise
 
 
 def _sleep(shared: Shared, call: Call, until: float, tokens: Sequence[CancelToken]) -> None:
@@ -148,44 +111,26 @@ def _sleep(shared: Shared, call: Call, until: float, tokens: Sequence[CancelToke
 
 async def drive_async(shared: Shared, call: Call, send: Callable[[Send], Awaitable[Outcome]]) -> Ending:
     """Runs the call on this event loop; cancelling the task ends it wherever it is (`response.aclose`)."""
-    steps: Any = None
-    value: Any = None
-    sending = False
+    value: Optional[Outcome] = None
     try:
-        with shared.lock:
-            first = call.send_at_once()
-        if first is not None:
-            sending = True
-            value = await send(first)
-            sending = False
-            with shared.lock:
-                ending = call.end_at_once(value)
-            if ending is not None:
-                return ending
-        steps, sent = call.run(), None
         while True:
-            try:
-                with shared.lock:
-                    step: Any = steps.send(sent)
-            except StopIteration as stop:
-                if _unwanted(value, stop.value):
-                    await value.response.aclose()
-                return stop.value
-            finally:
-                if call.events:
-                    flush(shared, call)
-            if _unwanted(value):
+            with shared.lock:
+                step = call.step(value)
+            if call.events:
+                flush(shared, call)
+            if value is not None and _unwanted(value, step):
                 await value.response.aclose()
-            value = sent = None
             if isinstance(step, Send):
-                sending = True
-                value = sent = await send(step)
-                sending = False
+                value = await send(step)
+            elif isinstance(step, Ending):
+                return step
             else:
+                value = None
                 await _sleep_async(shared, call, step.until)
-    finally:
-        if sending or steps is not None:
-            _left(shared, call, steps, sending)
+    except BaseException:
+        with shared.lock:
+            call.leave()
+        raise
 
 
 async def _sleep_async(shared: Shared, call: Call, until: float) -> None:

@@ -40,11 +40,8 @@ class Answer(NamedTuple):
 
 
 _GO = Answer(True)
-
-
-class _Window(NamedTuple):
-    reset_at: Optional[float]
-    epoch_ms: Optional[float]
+ENTERED = Ticket()  # of all calls that `enter` let in: none of them waits, none is a probe
+ENTERED.granted = True
 
 
 class Gate:
@@ -57,8 +54,19 @@ class Gate:
         self.probe: Optional[Ticket] = None
         self.in_flight = 0
         self.remaining: Optional[int] = None  # as last told; None: unknown, no bound
-        self._window = _Window(None, None)  # that `remaining` belongs to
+        self._reset_at: Optional[float] = None  # of the window that `remaining` belongs to
+        self._epoch_ms: Optional[float] = None
         self.queue: List[Ticket] = []  # in the order in which they go
+
+    def enter(self, now: float) -> bool:
+        """Lets a call in that nothing holds, and that needs no ticket to wait with: its own is ENTERED."""
+        if self.queue or self.probe_needed or self.probe or now < self.opens_at or self._full():
+            return False
+        self.in_flight += 1
+        return True
+
+    def _full(self) -> bool:
+        return self.remaining is not None and self.in_flight >= max(1, self.remaining)
 
     def ask(self, ticket: Ticket, now: float) -> Answer:
         """May the ticket's call be sent now?"""
@@ -139,7 +147,7 @@ class Gate:
             first = self.queue[0]
             if now < self.opens_at:
                 return self.opens_at
-            if self.probe or (self.remaining is not None and self.in_flight >= max(1, self.remaining)):
+            if self.probe or self._full():
                 return None
             if self.probe_needed:
                 self.probe = first
@@ -159,7 +167,11 @@ class Gate:
             return
         if not told.limits:
             return
-        self._learn_remaining(min(told.limits, key=lambda limit: limit.remaining), now)
+        least = told.limits[0]
+        for limit in told.limits:
+            if limit.remaining < least.remaining:
+                least = limit
+        self._learn_remaining(least, now)
         for limit in told.limits:
             if limit.remaining == 0 and limit.reset_in_ms is not None:
                 self.close(now + limit.reset_in_ms, self._policy.gate_guard_ms)
@@ -169,26 +181,26 @@ class Gate:
 
         Answers overtake one another, so the last that came is not always the last that was meant.
         """
-        window = _Window(None if limit.reset_in_ms is None else now + limit.reset_in_ms, limit.epoch_ms)
-        order = "new" if self.remaining is None else _compare(window, self._window)
+        reset_at = None if limit.reset_in_ms is None else now + limit.reset_in_ms
+        order = "new" if self.remaining is None else self._compare(reset_at, limit.epoch_ms)
         if order == "new":
-            self.remaining, self._window = limit.remaining, window
+            self.remaining, self._reset_at, self._epoch_ms = limit.remaining, reset_at, limit.epoch_ms
         elif order == "same" and self.remaining is not None:
             self.remaining = min(self.remaining, limit.remaining)
+
+    def _compare(self, reset_at: Optional[float], epoch_ms: Optional[float]) -> str:
+        """What a told window is to the known one."""
+        if epoch_ms is not None and self._epoch_ms is not None:
+            return "same" if epoch_ms == self._epoch_ms else "new" if epoch_ms > self._epoch_ms else "old"
+        if reset_at is None or self._reset_at is None:
+            return "new"
+        return "same" if abs(reset_at - self._reset_at) <= 1000 else "new"  # whole seconds are told
 
     def _spread(self, now: float) -> None:
         """The waiting calls go at random moments within the extra, in the order in which they came."""
         moments = sorted(now + self._random() * self._policy.retry_after_extra_ms for _ in self.queue)
         for ticket, moment in zip(self.queue, moments):
             ticket.not_before = moment
-
-
-def _compare(window: _Window, known: _Window) -> str:
-    if window.epoch_ms is not None and known.epoch_ms is not None:
-        return "same" if window.epoch_ms == known.epoch_ms else "new" if window.epoch_ms > known.epoch_ms else "old"
-    if window.reset_at is None or known.reset_at is None:
-        return "new"
-    return "same" if abs(window.reset_at - known.reset_at) <= 1000 else "new"  # whole seconds are told
 
 
 class GateBook:

@@ -15,12 +15,14 @@ from .http_date import parse_http_date
 MAX_WAIT_MS = 365 * 24 * 3600 * 1000  # longer ones saturate here
 MAX_BODY_BYTES = 64 * 1024  # of a body that is searched for a type
 _NUMBER = re.compile(r"([0-9]+)(?:\.([0-9]+))?")
-_FIRST_EPOCH_DIGITS = 10  # from 10^9 on; smaller numbers are delays
+_FIRST_MOMENT = 10**9  # Unix seconds; smaller numbers are delays
+_FIRST_MILLISECONDS, _LAST_MILLISECONDS = 10**12, 10**13 - 1  # 13 digits
+_MOST_DIGITS = 15  # larger numbers saturate
 
 
 class Seconds(NamedTuple):
     ms: float
-    digits: int  # before the point, leading zeros not counted
+    whole: float  # the part before the point
 
 
 class DelayOrMoment(NamedTuple):
@@ -35,15 +37,17 @@ class ErrorBody(NamedTuple):
 
 def parse_seconds(text: str) -> Optional[Seconds]:
     """Rounded up to milliseconds, so that a wait is never shortened; None when `text` is no number."""
+    if len(text) <= _MOST_DIGITS and text.isascii() and text.isdigit():
+        return Seconds(int(text) * 1000, int(text))
     match = _NUMBER.fullmatch(text)
     if not match:
         return None
-    whole = match[1].lstrip("0") or "0"
-    if len(whole) > 15:
-        return Seconds(math.inf, len(whole))
+    digits = match[1].lstrip("0") or "0"
+    if len(digits) > _MOST_DIGITS:
+        return Seconds(math.inf, math.inf)
     fraction = match[2] or ""
     thousandths = int(fraction[:3].ljust(3, "0")) + (1 if fraction[3:].strip("0") else 0)
-    return Seconds(int(whole) * 1000 + thousandths, len(whole))
+    return Seconds(int(digits) * 1000 + thousandths, int(digits))
 
 
 def parse_delay_or_moment(text: str, now_unix_ms: float) -> Optional[DelayOrMoment]:
@@ -55,10 +59,9 @@ def parse_delay_or_moment(text: str, now_unix_ms: float) -> Optional[DelayOrMome
     if not number:
         return None
     epoch_ms = None
-    if number.digits == 13:
-        epoch_ms = number.ms / 1000
-    elif number.digits >= _FIRST_EPOCH_DIGITS:  # of the whole part: rounding makes no delay a moment
-        epoch_ms = number.ms
+    if number.whole >= _FIRST_MOMENT:  # the whole part: rounding makes no delay a moment
+        in_ms = _FIRST_MILLISECONDS <= number.whole <= _LAST_MILLISECONDS
+        epoch_ms = number.ms / 1000 if in_ms else number.ms
     wait = number.ms if epoch_ms is None else max(0, epoch_ms - now_unix_ms)
     return DelayOrMoment(MAX_WAIT_MS if wait >= MAX_WAIT_MS else math.ceil(wait), epoch_ms)
 

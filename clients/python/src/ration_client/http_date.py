@@ -8,6 +8,7 @@ Names compare without case. The day's name must be one, but is not held against 
 from __future__ import annotations
 
 import datetime
+import functools
 import re
 from typing import Optional
 
@@ -29,18 +30,27 @@ def parse_http_date(text: str, now_unix_ms: float) -> Optional[float]:
     """
     if len(text) > _MAX_CHARACTERS:
         return None
-    match = _FIXED.fullmatch(text)
-    if match:
-        return _moment(int(match[3]), match[2], int(match[1]), match.groups()[3:])
-    match = _ASCTIME.fullmatch(text)
-    if match:
-        return _moment(int(match[6]), match[1], int(match[2]), match.groups()[2:5])
+    date = _of_whole_year(text)
+    if date is not None:
+        return date
     match = _RFC_850.fullmatch(text)
     if not match:
         return None
     this_year = (_EPOCH + datetime.timedelta(milliseconds=now_unix_ms)).year
     year = this_year - this_year % 100 + int(match[3])
     return _moment(year - 100 if year > this_year + 50 else year, match[2], int(match[1]), match.groups()[3:])
+
+
+@functools.lru_cache(maxsize=64)
+def _of_whole_year(text: str) -> Optional[float]:
+    """Remembered, for all answers of one second carry the same Date."""
+    match = _FIXED.fullmatch(text)
+    if match:
+        return _moment(int(match[3]), match[2], int(match[1]), match.groups()[3:])
+    match = _ASCTIME.fullmatch(text)
+    if match:
+        return _moment(int(match[6]), match[1], int(match[2]), match.groups()[2:5])
+    return None
 
 
 def _moment(year: int, month_name: str, day: int, time: tuple) -> Optional[float]:

@@ -32,7 +32,7 @@ from .decide import Outcome
 from .drive import CancelToken, drive, drive_async
 from .hints import MAX_BODY_BYTES
 from .httpx_errors import error_kind
-from .policy import make_policy
+from .policy import Policy, make_policy
 from .redirect import REDIRECTS, SECRETS, decide_redirect
 from .shared import RequestFacts, Shared, make_settings
 
@@ -86,16 +86,15 @@ class _Base:
         url = request.url
         facts = RequestFacts(request.method.upper(), url, _origin(url), url.path, _reader(request.headers))
         own = request.extensions.get("ration")
-        if own and self._settings.nested:
-            own = {**own, "max_retries": 0}
-        policy = make_policy(own, self._settings.policy) if own else None
-        return Call(self._shared, facts, body.kind, policy)
+        return Call(self._shared, facts, body.kind, self._own_policy(own) if own else None)
+
+    def _own_policy(self, own: Dict[str, Any]) -> Policy:
+        return make_policy({**own, "max_retries": 0} if self._settings.nested else own, self._settings.policy)
 
     @staticmethod
     def _wants_body(call: Call, response: httpx.Response) -> bool:
+        """Of a refusal, for what it says may decide."""
         policy = call.policy
-        if response.status_code < 400:
-            return False
         if response.status_code in policy.retry_statuses or policy.retry_types:
             return True
         length = response.headers.get("content-length", "")
@@ -104,14 +103,14 @@ class _Base:
 
     def _finish(self, ending: Ending, request: httpx.Request) -> httpx.Response:
         outcome = ending.outcome
-        if outcome is None or ending.info.reason == "deadline" and outcome.response is None:
+        if outcome is not None and outcome.response is not None:
+            outcome.response.extensions["ration"] = ending.info
+            return outcome.response
+        if outcome is None or ending.info.reason == "deadline":
             refused = CallRefused(ending.info, request)
             raise refused from (outcome.cause if outcome else None)
-        if outcome.response is None:
-            outcome.cause.ration = ending.info  # type: ignore[union-attr]
-            raise outcome.cause  # type: ignore[misc]
-        outcome.response.extensions["ration"] = ending.info
-        return outcome.response
+        outcome.cause.ration = ending.info  # type: ignore[union-attr]
+        raise outcome.cause  # type: ignore[misc]
 
     def _next_hop(self, call: Call, hop: httpx.Request, response: httpx.Response, followed: int,
                   body: "_Body") -> Optional[httpx.Request]:
@@ -150,7 +149,9 @@ class _Body:
 
     def fits(self, request: httpx.Request, most: int) -> bool:
         """A body of known and small length is read ahead of the first send."""
-        length = "" if self._buffered else request.headers.get("content-length", "")
+        if self._buffered:
+            return False
+        length = request.headers.get("content-length", "")
         return length.isdigit() and int(length) <= most
 
 
@@ -163,12 +164,13 @@ def _reader(headers: httpx.Headers) -> Any:
 
     def read(name: str) -> Optional[str]:
         value = fields.get(name.encode())
-        return None if value is None else value.decode(headers.encoding)
+        return None if value is None else value.decode("ascii" if value.isascii() else headers.encoding)
     return read
 
 
 def _origin(url: httpx.URL) -> str:
-    return f"{url.scheme}://{url.host}:{url.port or (443 if url.scheme == 'https' else 80)}"
+    scheme, port = url.scheme, url.port
+    return f"{scheme}://{url.host}:{port or (443 if scheme == 'https' else 80)}"
 
 
 @contextlib.asynccontextmanager
@@ -191,8 +193,12 @@ def _attempt_request(request: httpx.Request, step: Send) -> httpx.Request:
     """The caller's own request, with what this attempt adds and no timeout longer than it has."""
     seconds = step.timeout_ms / 1000
     timeouts = request.extensions.get("timeout", {})
-    if not step.added_headers and len(timeouts) == 4 and all(each is not None and each <= seconds for each in timeouts.values()):
-        return request
+    if not step.added_headers and len(timeouts) == 4:
+        for each in timeouts.values():
+            if each is None or each > seconds:
+                break
+        else:
+            return request
     extensions = {**request.extensions, "timeout": {
         name: seconds if timeouts.get(name) is None else min(timeouts[name], seconds)
         for name in ("connect", "read", "write", "pool")}}
@@ -209,6 +215,13 @@ def _attempt_request(request: httpx.Request, step: Send) -> httpx.Request:
 
 def _outcome(response: httpx.Response, body: Optional[bytes] = None) -> Outcome:
     return Outcome(status=response.status_code, header=_reader(response.headers), body=body, response=response)
+
+
+def _good(response: httpx.Response) -> Outcome:
+    for name, _ in response.headers.raw:
+        if b"ratelimit" in name.lower():
+            return _outcome(response)
+    return Outcome(status=response.status_code, header=response.headers.get, response=response, quiet=True)
 
 
 def _decoded(response: httpx.Response, raw: bytes) -> Optional[bytes]:
@@ -256,12 +269,17 @@ class Transport(_Base, httpx.BaseTransport):
         self._inner.close()
 
     def _send(self, call: Call, request: httpx.Request, body: _Body, step: Send) -> Outcome:
+        before = deadline.begin(step.timeout_ms / 1000)
         try:
-            with deadline.deadline(step.timeout_ms / 1000):
-                response = self._follow(call, _attempt_request(request, step), body)
-                return self._read(call, response)
+            response = self._follow(call, _attempt_request(request, step), body)
+            if response.status_code >= 400:
+                return self._read_refusal(call, response)
+            whole = self._settings.whole_answers
+            return _good(self._peek(response, whole) if whole > 0 else response)
         except (httpx.TransportError, httpx.InvalidURL, httpx.StreamError, ValueError, OSError) as error:
             return Outcome(error="attempt_timeout", cause=error) if isinstance(error, httpx.ReadTimeout) else _failed(error)
+        finally:
+            deadline.end(before)
 
     def _follow(self, call: Call, hop: httpx.Request, body: _Body) -> httpx.Response:
         followed, call.same_origin = 0, True
@@ -276,11 +294,9 @@ class Transport(_Base, httpx.BaseTransport):
             self._collect(response, MAX_BODY_BYTES)
             hop, followed = following, followed + 1
 
-    def _read(self, call: Call, response: httpx.Response) -> Outcome:
+    def _read_refusal(self, call: Call, response: httpx.Response) -> Outcome:
         if self._wants_body(call, response):
             return _refused(response, *self._collect(response, _MOST_ERROR_BYTES))
-        if response.status_code < 400 and self._settings.whole_answers > 0:
-            return _outcome(self._peek(response, self._settings.whole_answers))
         return _outcome(response)
 
     @staticmethod
@@ -325,10 +341,8 @@ class AsyncTransport(_Base, httpx.AsyncBaseTransport):
             await request.aread()
             body = _Body(request)
         call = self._begin(request, body)
-
-        async def send(step: Send) -> Outcome:
-            return await self._send(call, request, body, step)
-        return self._finish(await drive_async(self._shared, call, send), request)
+        return self._finish(await drive_async(self._shared, call, lambda step: self._send(call, request, body, step)),
+                            request)
 
     async def aclose(self) -> None:
         await self._inner.aclose()
@@ -337,8 +351,11 @@ class AsyncTransport(_Base, httpx.AsyncBaseTransport):
         try:
             async with _time_limit(step.timeout_ms / 1000) as limit:
                 response = await self._follow(call, _attempt_request(request, step), body)
+                if response.status_code < 400:
+                    whole = self._settings.whole_answers
+                    return _good(await self._peek(response, whole) if whole > 0 else response)
                 if not self._wants_body(call, response):
-                    return await self._read(response)
+                    return _outcome(response)
             # Its head is there: that the attempt's time ends now does not make it a lost one.
             return _refused(response, *await self._collect(response, _MOST_ERROR_BYTES, limit.when()))
         except TimeoutError:
@@ -358,11 +375,6 @@ class AsyncTransport(_Base, httpx.AsyncBaseTransport):
                 return response
             await self._collect(response, MAX_BODY_BYTES)
             hop, followed = following, followed + 1
-
-    async def _read(self, response: httpx.Response) -> Outcome:
-        if response.status_code < 400 and self._settings.whole_answers > 0:
-            return _outcome(await self._peek(response, self._settings.whole_answers))
-        return _outcome(response)
 
     @staticmethod
     async def _collect(response: httpx.Response, most: int, until: float = math.inf) -> Tuple[bytes, bool]:

@@ -18,7 +18,8 @@ HeaderReader = Callable[[str], Optional[str]]  # by a lower-case name
 _MAX_HEADER_CHARACTERS = 4096
 _MAX_LIMITS = 16
 _MAX_REMAINING = 2**53 - 1
-_WHOLE = re.compile("[0-9]+")
+_MAX_REMAINING_DIGITS = 16
+_FIELDS = (("ratelimit-remaining", "ratelimit-reset"), ("x-ratelimit-remaining", "x-ratelimit-reset"))
 _MINUS_ZERO = re.compile("-0+")
 
 # One item of a structured list (RFC 9651): a string or token, then parameters.
@@ -48,10 +49,10 @@ def parse_limits(header: HeaderReader, now_unix_ms: float) -> List[Limit]:
     structured = header("ratelimit")
     if structured is not None:
         limits += _parse_structured(trim_blanks(structured))
-    for prefix in ("ratelimit", "x-ratelimit"):
-        remaining = header(f"{prefix}-remaining")
+    for remaining_name, reset_name in _FIELDS:
+        remaining = header(remaining_name)
         if remaining is not None:
-            limit = _parse_fields(remaining, header(f"{prefix}-reset"), now_unix_ms)
+            limit = _parse_fields(remaining, header(reset_name), now_unix_ms)
             if limit:
                 limits.append(limit)
     return limits
@@ -68,9 +69,10 @@ def _parse_fields(remaining_text: str, reset_text: Optional[str], now_unix_ms: f
 
 
 def _whole_number(text: str) -> Optional[int]:
-    if not _WHOLE.fullmatch(text):
+    if not (text.isascii() and text.isdigit()):
         return None
-    return _MAX_REMAINING if len(text.lstrip("0")) > 16 else min(int(text), _MAX_REMAINING)
+    digits = text.lstrip("0") or "0"
+    return _MAX_REMAINING if len(digits) > _MAX_REMAINING_DIGITS else min(int(digits), _MAX_REMAINING)
 
 
 def _parse_structured(text: str) -> List[Limit]:

@@ -78,14 +78,17 @@ class Adapter(requests.adapters.HTTPAdapter):
             attempt = request.copy()
             attempt.headers = CaseInsensitiveDict(request.headers)
             attempt.headers.update(step.added_headers)
+        seconds = step.timeout_ms / 1000
+        before = deadline.begin(seconds)
         try:
             attempt.body = body.make()
-            with deadline.deadline(step.timeout_ms / 1000):
-                response = super().send(attempt, timeout=_cut(timeout, step.timeout_ms / 1000), **how)
-                response.request = request
-                return self._read(response, how["stream"])
+            response = super().send(attempt, timeout=_cut(timeout, seconds), **how)
+            response.request = request
+            return self._read(response, how["stream"])
         except (requests.exceptions.RequestException, ValueError, OSError) as error:
             return Outcome(error=error_kind(error), cause=error)
+        finally:
+            deadline.end(before)
 
     def _read(self, response: requests.Response, stream: bool) -> Outcome:
         content = None

@@ -140,7 +140,10 @@ class Shared:
         self.origins: Dict[str, Origin] = {}
         self.doubts: Dict[str, None] = {}  # keys of attempts whose outcome is unknown
         self.pacer = Pacer(**settings.pace) if settings.pace else None
+        # Whether there is more to ask and to tell than gates and budgets.
+        self.has_parts = bool(settings.pace or settings.breaker or settings.throttle or settings.concurrency)
         self.makes_key = key_rule(settings.policy)
+        self.key_header = settings.policy.idempotency_header.lower()
         self.calls = self.sends = 0
         self.counters: Dict[str, Dict[str, float]] = {"retries": {}, "wait_ms": {}, "local_refusals": {}}
 
