@@ -23,4 +23,6 @@ class Budget:
         self._last_retry_at = now
 
     def success(self) -> None:
-        self.left = min(self._policy.budget_capacity, self.left + self._policy.budget_success_deposit)
+        most = self._policy.budget_capacity
+        if self.left < most:
+            self.left = min(most, self.left + self._policy.budget_success_deposit)

@@ -5,7 +5,7 @@ text serves threads, event loops and the virtual clock of the tests. Whoever dri
 each step and delivers `events` to the hooks afterwards.
 
 Most calls are let in at once and answered well. For them alone a generator would cost more than all decisions: the
-parts of `run` that they need (`_enter`, `_send`, `_answered`) are plain methods, and `step` begins `run` when
+parts of `run` that they need (`_gates`, `_send`, `_answered`) are plain methods, and `step` begins `run` when
 something holds the call, or when there is something to decide.
 """
 
@@ -18,7 +18,7 @@ from .decide import NOTHING_TOLD, CallState, Decision, Outcome, Told, decide, re
 from .extras import Concurrency
 from .gate import ENTERED, Gate, Ticket
 from .policy import Policy
-from .shared import RequestFacts, Shared, key_rule
+from .shared import Origin, RequestFacts, Shared, key_rule
 
 _WAKEABLE = ("gate", "concurrency")  # other waits end at their moment and not before
 MESSAGES = {
@@ -70,18 +70,11 @@ Step = Union[Send, Wait, Ending]
 
 
 class Call:
-    # As a call begins; set on the instance when they change.
-    redirect_reason: Optional[str] = None  # set by the transport: a redirect that it did not follow
-    same_origin = True  # set by the transport: False when redirects led an attempt away, where the key does not go
-    cancelled = False  # set from outside, together with a call of `wake`
-    woken = False
-    waker: Optional[Callable[[], None]] = None  # set while the driver waits
-    _attempts, _waited_ms, _spread, _sending = 0, 0.0, False, False
-    _last: Tuple[Optional[int], Optional[str]] = (None, None)
-    _retry_at: Optional[float] = None
-    _made_key: Optional[str] = None
-    _undecided: Optional[Tuple[Outcome, Told]] = None
-    _steps: Optional[Generator[Want, Any, Ending]] = None  # `run`, once it was begun
+    __slots__ = ("redirect_reason", "same_origin", "cancelled", "woken", "waker", "events", "key", "_shared", "_facts",
+                 "_body_kind", "_policy", "_clock", "_hooked", "_followed", "_origin", "_credential", "_gate_key", "_tickets",
+                 "_started_at", "_attempts", "_waited_ms", "_spread", "_sending", "_last", "_retry_at", "_made_key",
+                 "_undecided", "_steps")
+    _origin: Origin  # set, as is `_started_at`, by the first step
 
     def __init__(self, shared: Shared, facts: RequestFacts, body_kind: Callable[[], str],
                  policy: Optional[Policy] = None, before: Optional["Call"] = None) -> None:
@@ -89,9 +82,21 @@ class Call:
         settings = shared.settings
         self._shared, self._facts, self._body_kind = shared, facts, body_kind
         self._policy, self._clock = policy or settings.policy, settings.clock
-        self._started_at = self._clock.now()
+        self.redirect_reason: Optional[str] = None  # set by the transport: a redirect that it did not follow
+        self.same_origin = True  # set by the transport: False when redirects led an attempt away, where the key does not go
+        self.cancelled = False  # set from outside, together with a call of `wake`
+        self.woken = False
+        self.waker: Optional[Callable[[], None]] = None  # set while the driver waits
         self.events: List[Tuple[str, Dict[str, Any]]] = []
         self._tickets: List[Tuple[Gate, Ticket]] = []
+        self._started_at = self._waited_ms = 0.0
+        self._attempts = 0
+        self._spread = self._sending = False
+        self._last: Tuple[Optional[int], Optional[str]] = (None, None)
+        self._retry_at: Optional[float] = None
+        self._made_key: Optional[str] = None
+        self._undecided: Optional[Tuple[Outcome, Told]] = None
+        self._steps: Optional[Generator[Want, Any, Ending]] = None  # `run`, once it was begun
         self._hooked = bool(settings.hooks)
         self._followed = before is not None
         self.key = facts.header(policy.idempotency_header.lower() if policy else shared.key_header)
@@ -100,7 +105,8 @@ class Call:
         elif self.key is None and facts.method in ("POST", "PATCH"):
             self._make_key(key_rule(policy) if policy else shared.makes_key)
         self._credential = settings.credential_of(facts)
-        self._gate_key = f"{facts.origin}\n{self._credential}\n{settings.bucket_of(facts)}"
+        bucket = f"{facts.method} {facts.path}" if settings.bucket == "path" else settings.bucket_of(facts)
+        self._gate_key = f"{facts.origin}\n{self._credential}\n{bucket}"
 
     def _follow(self, before: "Call") -> None:
         self._started_at, self._attempts, self._waited_ms = before._started_at, before._attempts - 1, before._waited_ms
@@ -146,7 +152,8 @@ class Call:
     def leave(self) -> None:
         """The driver was ended: nothing of the call stays behind, and what it sent has an unknown end."""
         if self._sending:
-            self._learn_health(Outcome(error="cancelled"), self._clock.now())
+            if self._shared.has_parts:
+                self._tell_parts(Outcome(error="cancelled"), self._clock.now())
             if self.key is not None:
                 self._shared.add_doubt(self._doubt_key)
         if self._steps is not None:
@@ -157,14 +164,17 @@ class Call:
     def _begun(self) -> Optional[Send]:
         """The first attempt, when nothing holds the call."""
         shared = self._shared
-        self._origin = shared.origin(self._facts.origin)
+        self._origin = shared.origins.get(self._facts.origin) or shared.origin(self._facts.origin)
+        now = self._clock.now()
+        if not self._followed:
+            self._started_at = now
         if self.cancelled or self._hooked or shared.has_parts:
             return None
-        now = self._clock.now()
         for gate in self._gates(now):
-            if not self._enter(gate, now):
+            if not gate.enter(now):
                 self._give_back()
                 return None
+            self._tickets.append((gate, ENTERED))
         shared.calls += not self._followed
         return self._send(now)
 
@@ -187,7 +197,7 @@ class Call:
                     return self._end(outcome, decision.reason or "", decision.retry_at_unix_ms)
                 yield from self._wait_to_retry(outcome, decision)
         except _Stopped as stopped:
-            return Ending(self._finish(stopped.args[0], self._retry_at), None)
+            return self._end(None, stopped.args[0], self._retry_at)
         finally:
             self._give_back()
 
@@ -202,7 +212,9 @@ class Call:
     def _admitted(self) -> Generator[Want, Any, None]:
         now = self._clock.now()
         for gate in self._gates(now):
-            if not self._enter(gate, now):
+            if gate.enter(now):
+                self._tickets.append((gate, ENTERED))
+            else:
                 yield from self._wait_at(gate)
                 now = self._clock.now()
         if self._origin.concurrency:
@@ -211,19 +223,13 @@ class Call:
 
     def _gates(self, now: float) -> Sequence[Gate]:
         shared = self._shared
-        main = shared.gates.open(self._gate_key, now)
+        main = shared.gates.gates.get(self._gate_key) or shared.gates.open(self._gate_key, now)
         # A repeat under a key may be of a call that was done: its answer is there to be had.
         if not shared.narrow_gates.gates or self.key is not None and (
                 self._attempts > 0 or self._doubt_key in shared.doubts):
             return (main,)
         narrow = shared.narrow_gates.find(self._narrow_key)
         return (narrow, main) if narrow else (main,)
-
-    def _enter(self, gate: Gate, now: float) -> bool:
-        if not gate.enter(now):
-            return False
-        self._tickets.append((gate, ENTERED))
-        return True
 
     def _wait_at(self, gate: Gate) -> Generator[Want, Any, None]:
         ticket = Ticket(self.wake, self._spread)
@@ -281,10 +287,12 @@ class Call:
         self._sending = True
         policy = self._policy
         left = self._started_at + policy.total_deadline_ms - now
+        if left > policy.attempt_timeout_ms:
+            left = policy.attempt_timeout_ms
         added = self._added_headers() if self._attempts > 1 or self._made_key else ()
         if self._hooked:
             self._event("on_send", attempt=self._attempts, method=self._facts.method, url=str(self._facts.url))
-        return Send(max(1, min(policy.attempt_timeout_ms, left)), self._attempts, added)
+        return Send(left if left > 1 else 1, self._attempts, added)
 
     def _added_headers(self) -> Tuple[Tuple[str, str], ...]:
         added: List[Tuple[str, str]] = []
@@ -325,15 +333,12 @@ class Call:
         tickets, self._tickets = self._tickets, []
         for gate, ticket in tickets:
             gate.done(ticket, lesson, refused and not narrow, now)
-        self._learn_health(outcome, now)
-        if self.key is not None:
-            self._learn_doubt(outcome)
-
-    def _learn_health(self, outcome: Outcome, now: float) -> None:
-        if outcome.status is not None and outcome.status < 400:
+        if status is not None and status < 400:
             self._origin.budget.success()
         if self._shared.has_parts:
             self._tell_parts(outcome, now)
+        if self.key is not None:
+            self._learn_doubt(outcome)
 
     def _tell_parts(self, outcome: Outcome, now: float) -> None:
         origin = self._origin
@@ -416,16 +421,14 @@ class Call:
 
     # Ends
 
-    def _end(self, outcome: Outcome, reason: str, retry_at: Optional[float]) -> Ending:
+    def _end(self, outcome: Optional[Outcome], reason: str, retry_at: Optional[float]) -> Ending:
         if self.redirect_reason and reason == "success":
             reason = self.redirect_reason
-        return Ending(self._finish(reason, retry_at), outcome)
-
-    def _finish(self, reason: str, retry_at: Optional[float]) -> CallInfo:
-        info = CallInfo(self._attempts, reason, retry_at, self.key, self._waited_ms, *self._last)
+        status, error_type = self._last
+        info = CallInfo(self._attempts, reason, retry_at, self.key, self._waited_ms, status, error_type)
         if self._hooked:  # hooks lead to logs, where no key belongs
             self._event("on_done", info=info._replace(idempotency_key=None), attempt=self._attempts, reason=reason)
-        return info
+        return Ending(info, outcome)
 
     def _event(self, hook: str, **event: Any) -> None:
         if self._hooked and hook in self._shared.settings.hooks:

@@ -60,11 +60,6 @@ def flush(shared: Shared, call: Call) -> None:
             shared.settings.hooks[hook](event)
 
 
-def _unwanted(value: Outcome, step: Step) -> bool:
-    """An answer that went into a decision and does not come out of the call."""
-    return value.response is not None and not (isinstance(step, Ending) and step.outcome is value)
-
-
 def drive(shared: Shared, call: Call, send: Callable[[Send], Outcome], closing: CancelToken) -> Ending:
     """Runs the call on this thread. `send` gives an outcome and raises nothing but what ends the thread.
 
@@ -80,14 +75,16 @@ def drive(shared: Shared, call: Call, send: Callable[[Send], Outcome], closing: 
                 step = call.step(value)
             if call.events:
                 flush(shared, call)
-            if value is not None and _unwanted(value, step):
+            if isinstance(step, Ending) and step.outcome is value:
+                return step
+            if value is not None and value.response is not None:  # it went into a decision and does not come out
                 value.response.close()
+            value = None
+            if isinstance(step, Ending):
+                return step
             if isinstance(step, Send):
                 value = send(step)
-            elif isinstance(step, Ending):
-                return step
             else:
-                value = None
                 _sleep(shared, call, step.until, tokens)
     except BaseException:
         with shared.lock:
@@ -118,14 +115,16 @@ async def drive_async(shared: Shared, call: Call, send: Callable[[Send], Awaitab
                 step = call.step(value)
             if call.events:
                 flush(shared, call)
-            if value is not None and _unwanted(value, step):
+            if isinstance(step, Ending) and step.outcome is value:
+                return step
+            if value is not None and value.response is not None:  # it went into a decision and does not come out
                 await value.response.aclose()
+            value = None
+            if isinstance(step, Ending):
+                return step
             if isinstance(step, Send):
                 value = await send(step)
-            elif isinstance(step, Ending):
-                return step
             else:
-                value = None
                 await _sleep_async(shared, call, step.until)
     except BaseException:
         with shared.lock:

@@ -60,7 +60,9 @@ class Gate:
 
     def enter(self, now: float) -> bool:
         """Lets a call in that nothing holds, and that needs no ticket to wait with: its own is ENTERED."""
-        if self.queue or self.probe_needed or self.probe or now < self.opens_at or self._full():
+        if self.queue or self.probe_needed or self.probe or now < self.opens_at:
+            return False
+        if self.remaining is not None and self._full():
             return False
         self.in_flight += 1
         return True

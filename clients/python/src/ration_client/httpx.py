@@ -84,7 +84,9 @@ class _Base:
 
     def _begin(self, request: httpx.Request, body: "_Body") -> Call:
         url = request.url
-        facts = RequestFacts(request.method.upper(), url, _origin(url), url.path, _reader(request.headers))
+        scheme, port = url.scheme, url.port
+        origin = f"{scheme}://{url.host}:{port or (443 if scheme == 'https' else 80)}"
+        facts = RequestFacts(request.method.upper(), url, origin, url.path, _reader(request.headers))
         own = request.extensions.get("ration")
         return Call(self._shared, facts, body.kind, self._own_policy(own) if own else None)
 
@@ -137,40 +139,30 @@ class _Base:
 class _Body:
     """Whether the request's body can be sent again."""
 
-    def __init__(self, request: httpx.Request) -> None:
-        self._buffered = isinstance(request.stream, httpx.ByteStream)
-        self._sent = False
-
-    def sent(self) -> None:
-        self._sent = True
+    def __init__(self, buffered: bool) -> None:
+        self._buffered, self.sent = buffered, False
 
     def kind(self) -> str:
-        return "buffered" if self._buffered else "stream_once_consumed" if self._sent else "stream_once"
+        return "buffered" if self._buffered else "stream_once_consumed" if self.sent else "stream_once"
 
-    def fits(self, request: httpx.Request, most: int) -> bool:
-        """A body of known and small length is read ahead of the first send."""
-        if self._buffered:
-            return False
-        length = request.headers.get("content-length", "")
-        return length.isdigit() and int(length) <= most
+
+_BUFFERED = _Body(True)  # one for all: that it was sent changes nothing
+
+
+def _fits(request: httpx.Request, most: int) -> bool:
+    """A body of known and small length is read ahead of the first send."""
+    length = request.headers.get("content-length", "")
+    return length.isdigit() and int(length) <= most
 
 
 def _reader(headers: httpx.Headers) -> Any:
     """`headers.get` by lower-case names, which looks through all of them once instead of each time."""
     raw = headers.raw
-    fields = {name.lower(): value for name, value in raw}
-    if len(fields) != len(raw):
-        return headers.get  # it joins repeated fields
-
-    def read(name: str) -> Optional[str]:
-        value = fields.get(name.encode())
-        return None if value is None else value.decode("ascii" if value.isascii() else headers.encoding)
-    return read
-
-
-def _origin(url: httpx.URL) -> str:
-    scheme, port = url.scheme, url.port
-    return f"{scheme}://{url.host}:{port or (443 if scheme == 'https' else 80)}"
+    try:
+        fields = {name.decode("ascii").lower(): value.decode("ascii") for name, value in raw}
+    except UnicodeDecodeError:
+        return headers.get
+    return fields.get if len(fields) == len(raw) else headers.get  # which joins repeated fields
 
 
 @contextlib.asynccontextmanager
@@ -193,12 +185,9 @@ def _attempt_request(request: httpx.Request, step: Send) -> httpx.Request:
     """The caller's own request, with what this attempt adds and no timeout longer than it has."""
     seconds = step.timeout_ms / 1000
     timeouts = request.extensions.get("timeout", {})
-    if not step.added_headers and len(timeouts) == 4:
-        for each in timeouts.values():
-            if each is None or each > seconds:
-                break
-        else:
-            return request
+    own = timeouts.values()
+    if not step.added_headers and len(own) == 4 and None not in own and max(own) <= seconds:
+        return request
     extensions = {**request.extensions, "timeout": {
         name: seconds if timeouts.get(name) is None else min(timeouts[name], seconds)
         for name in ("connect", "read", "write", "pool")}}
@@ -218,10 +207,11 @@ def _outcome(response: httpx.Response, body: Optional[bytes] = None) -> Outcome:
 
 
 def _good(response: httpx.Response) -> Outcome:
-    for name, _ in response.headers.raw:
-        if b"ratelimit" in name.lower():
-            return _outcome(response)
-    return Outcome(status=response.status_code, header=response.headers.get, response=response, quiet=True)
+    """Of an answer below 400: most tell no limits, and then there is nothing to read in them."""
+    headers = response.headers
+    if b"ratelimit" in b" ".join([name for name, _ in headers.raw]).lower():
+        return _outcome(response)
+    return Outcome(response.status_code, headers.get, None, None, response, None, True)
 
 
 def _decoded(response: httpx.Response, raw: bytes) -> Optional[bytes]:
@@ -255,10 +245,11 @@ class Transport(_Base, httpx.BaseTransport):
         self._closing = CancelToken()
 
     def handle_request(self, request: httpx.Request) -> httpx.Response:
-        body = _Body(request)
-        if body.fits(request, self._settings.buffer_body):
-            request.read()
-            body = _Body(request)
+        body = _BUFFERED
+        if not isinstance(request.stream, httpx.ByteStream):
+            if _fits(request, self._settings.buffer_body):
+                request.read()
+            body = _Body(isinstance(request.stream, httpx.ByteStream))
         call = self._begin(request, body)
         return self._finish(drive(self._shared, call, lambda step: self._send(call, request, body, step), self._closing),
                             request)
@@ -271,7 +262,9 @@ class Transport(_Base, httpx.BaseTransport):
     def _send(self, call: Call, request: httpx.Request, body: _Body, step: Send) -> Outcome:
         before = deadline.begin(step.timeout_ms / 1000)
         try:
-            response = self._follow(call, _attempt_request(request, step), body)
+            attempt = _attempt_request(request, step)
+            body.sent = True
+            response = self._follow(call, attempt, body) if self._follows else self._inner.handle_request(attempt)
             if response.status_code >= 400:
                 return self._read_refusal(call, response)
             whole = self._settings.whole_answers
@@ -284,9 +277,8 @@ class Transport(_Base, httpx.BaseTransport):
     def _follow(self, call: Call, hop: httpx.Request, body: _Body) -> httpx.Response:
         followed, call.same_origin = 0, True
         while True:
-            body.sent()
             response = self._inner.handle_request(hop)
-            if not self._follows or response.status_code not in REDIRECTS:
+            if response.status_code not in REDIRECTS:
                 return response
             following = self._next_hop(call, hop, response, followed, body)
             if following is None:
@@ -336,10 +328,11 @@ class AsyncTransport(_Base, httpx.AsyncBaseTransport):
         self._inner = inner if inner is not None else httpx.AsyncHTTPTransport()
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
-        body = _Body(request)
-        if body.fits(request, self._settings.buffer_body):
-            await request.aread()
-            body = _Body(request)
+        body = _BUFFERED
+        if not isinstance(request.stream, httpx.ByteStream):
+            if _fits(request, self._settings.buffer_body):
+                await request.aread()
+            body = _Body(isinstance(request.stream, httpx.ByteStream))
         call = self._begin(request, body)
         return self._finish(await drive_async(self._shared, call, lambda step: self._send(call, request, body, step)),
                             request)
@@ -350,7 +343,10 @@ class AsyncTransport(_Base, httpx.AsyncBaseTransport):
     async def _send(self, call: Call, request: httpx.Request, body: _Body, step: Send) -> Outcome:
         try:
             async with _time_limit(step.timeout_ms / 1000) as limit:
-                response = await self._follow(call, _attempt_request(request, step), body)
+                attempt = _attempt_request(request, step)
+                body.sent = True
+                response = await (self._follow(call, attempt, body) if self._follows
+                                  else self._inner.handle_async_request(attempt))
                 if response.status_code < 400:
                     whole = self._settings.whole_answers
                     return _good(await self._peek(response, whole) if whole > 0 else response)
@@ -366,9 +362,8 @@ class AsyncTransport(_Base, httpx.AsyncBaseTransport):
     async def _follow(self, call: Call, hop: httpx.Request, body: _Body) -> httpx.Response:
         followed, call.same_origin = 0, True
         while True:
-            body.sent()
             response = await self._inner.handle_async_request(hop)
-            if not self._follows or response.status_code not in REDIRECTS:
+            if response.status_code not in REDIRECTS:
                 return response
             following = self._next_hop(call, hop, response, followed, body)
             if following is None:
@@ -438,9 +433,10 @@ class _BoundStream:
         self.write, self.close, self.get_extra_info = stream.write, stream.close, stream.get_extra_info
 
     def read(self, max_bytes: int, timeout: Optional[float] = None) -> bytes:
-        if deadline.over():  # also when there is always something to read
+        left = deadline.left(timeout)
+        if left is not None and left <= deadline.MINIMUM_S and deadline.over():  # also when there is always something to read
             raise httpcore.ReadTimeout("timed out")
-        return self._stream.read(max_bytes, deadline.left(timeout))
+        return self._stream.read(max_bytes, left)
 
     def start_tls(self, ssl_context: Any, server_hostname: Optional[str] = None,
                   timeout: Optional[float] = None) -> "_BoundStream":

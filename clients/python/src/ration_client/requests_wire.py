@@ -29,10 +29,11 @@ class _BoundFile(io.RawIOBase):
         return True
 
     def readinto(self, buffer: Any) -> Optional[int]:
-        if deadline.over():  # also when there is always something to read
-            raise socket.timeout("timed out")
         before = self._sock.gettimeout()
-        self._sock.settimeout(deadline.left(before))
+        left = deadline.left(before)
+        if left is not None and left <= deadline.MINIMUM_S and deadline.over():  # also when there is always something to read
+            raise socket.timeout("timed out")
+        self._sock.settimeout(left)
         try:
             return self._file.readinto(buffer)
         finally:
@@ -44,11 +45,19 @@ class _BoundFile(io.RawIOBase):
         super().close()
 
 
+class _Files:
+    """All that a response asks of its socket."""
+
+    def __init__(self, sock: Any) -> None:
+        self._sock = sock
+
+    def makefile(self, mode: str) -> io.BufferedReader:
+        return io.BufferedReader(_BoundFile(self._sock))
+
+
 class _BoundResponse(http.client.HTTPResponse):
     def __init__(self, sock: Any, *arguments: Any, **more: Any) -> None:
-        super().__init__(sock, *arguments, **more)
-        self.fp.close()
-        self.fp = io.BufferedReader(_BoundFile(sock))
+        super().__init__(_Files(sock), *arguments, **more)  # type: ignore[arg-type]
 
     def _read_status(self) -> Tuple[str, int, str]:
         for _ in range(_MAX_INTERIM):
