@@ -160,6 +160,66 @@ class Threads(unittest.TestCase):
         self.assertEqual(client._transport.stats()["gates"][0]["in_flight"], 0)
 
 
+class PlainPath(unittest.TestCase):
+    """Calls without hooks and optional parts, whose fields are read in bulk."""
+
+    def test_fields_in_any_case_and_repeated_ones(self):
+        for headers in ([("X-RATELIMIT-remaining", "0"), ("x-rateLimit-RESET", "3600")],
+                        [("Set-Cookie", "a=1"), ("Set-Cookie", "b=2"), ("X-RateLimit-Remaining", "0"), ("X-RateLimit-Reset", "3600")],
+                        [("RateLimit", '"a";r=5'), ("ratelimit", '"b";r=0;t=3600')]):
+            client = client_of(answers(200, headers=headers))
+            self.assertEqual(client.get("https://api.example/a").extensions["ration"].reason, "success")
+            with self.subTest(headers), self.assertRaises(ration_client.httpx.CallRefused) as raised:
+                client.get("https://api.example/a")
+            self.assertEqual(raised.exception.info.reason, "gate_closed")
+
+    def test_limits_that_close_nothing_and_odd_ones(self):
+        for headers in ({"X-RateLimit-Remaining": "7", "X-RateLimit-Reset": "60"}, {"RateLimit": "garbage"}, {"X-RateLimit-Remaining": "\u0667"},
+                        {"X-Ratelimit-Note": "none"}, {"Server": "ratelimit"}, {"Server": "caf\u00e9"}):
+            with self.subTest(headers):
+                client = client_of(lambda request, headers=headers: httpx.Response(200, headers=[
+                    (name.encode(), value.encode()) for name, value in headers.items()]))
+                for _ in range(3):
+                    info = client.get("https://api.example/a").extensions["ration"]
+                    self.assertEqual(info, (1, "success", None, None, 0.0, 200, None))
+                gate, = client._transport.stats()["gates"]
+                self.assertEqual((gate["in_flight"], gate["remaining"]), (0, 7 if "X-RateLimit-Reset" in headers else None))
+
+    def test_whose_call_it_is(self):
+        """Authorization counts, in any case of its name, before X-Api-Key; each credential has a gate of its own."""
+        client = client_of(answers(200))
+        for headers in ({"authorization": "one", "X-API-KEY": "two"}, {"AUTHORIZATION": "one"}, {"x-Api-Key": "two"}, {},
+                        [("Authorization", "one"), ("Authorization", "two")]):
+            client.get("https://api.example/a", headers=headers)
+        keys = [key.split("\n")[1] for key in client._transport._shared.gates.gates]
+        self.assertEqual(keys, ["one", "two", "", "one, two"])
+
+    def test_a_requests_own_policy_names_its_own_key_header(self):
+        seen = []
+
+        def handler(request):
+            seen.append(request.headers.get("X-Own-Key"))
+            return httpx.Response(503 if len(seen) == 1 else 200)
+        client = client_of(handler, backoff_base_ms=1)
+        own = {"idempotency_header": "X-Own-Key", "idempotency": "auto"}
+        info = client.post("https://api.example/a", extensions={"ration": own}).extensions["ration"]
+        self.assertEqual((info.attempts, seen), (2, [info.idempotency_key] * 2))
+        info = client.post("https://api.example/a", headers={"x-own-KEY": "mine"}, extensions={"ration": own}).extensions["ration"]
+        self.assertEqual((info.idempotency_key, seen[-1]), ("mine", "mine"))
+
+    def test_what_a_transport_raises_leaves_nothing_behind(self):
+        class Ended(BaseException):
+            pass
+
+        def handler(request):
+            raise Ended
+        client = client_of(handler)
+        with self.assertRaises(Ended):
+            client.get("https://api.example/a", headers={"Idempotency-Key": "k"})
+        self.assertEqual(client._transport.stats()["gates"][0]["in_flight"], 0)
+        self.assertEqual(list(client._transport._shared.doubts), ["https://api.example:443\nk"])
+
+
 class Optional(unittest.TestCase):
     def world(self, reply, **options):
         return World(NOW, reply, random=lambda: 0.5, max_retries=0, **options)

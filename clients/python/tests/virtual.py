@@ -90,11 +90,14 @@ class Running:
 
 
 class World:
-    """`reply(send)` gives (delay in ms, Outcome); a delay of None means: at the attempt's timeout."""
+    """`reply(send)` gives (delay in ms, Outcome); a delay of None means: at the attempt's timeout.
 
-    def __init__(self, wall_start, reply, timer_error_ms=0, **options):
+    Unwatched, there are no hooks: calls that nothing holds are sent without a generator.
+    """
+
+    def __init__(self, wall_start, reply, timer_error_ms=0, watched=True, **options):
         self.clock, self.reply, self.sends = VirtualClock(wall_start, timer_error_ms), reply, []
-        hooks = {name: (lambda event: None) for name in ("on_send", "on_wait", "on_done")}
+        hooks = {name: (lambda event: None) for name in ("on_send", "on_wait", "on_done") if watched}
         settings = core.make_settings({"clock": self.clock, "hooks": hooks, **options})
         self.shared = core.Shared(settings)
 

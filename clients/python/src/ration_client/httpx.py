@@ -158,11 +158,14 @@ def _fits(request: httpx.Request, most: int) -> bool:
 def _reader(headers: httpx.Headers) -> Any:
     """`headers.get` by lower-case names, which looks through all of them once instead of each time."""
     raw = headers.raw
-    try:
-        fields = {name.decode("ascii").lower(): value.decode("ascii") for name, value in raw}
-    except UnicodeDecodeError:
-        return headers.get
-    return fields.get if len(fields) == len(raw) else headers.get  # which joins repeated fields
+    fields = {name.lower(): value for name, value in raw}
+    if len(fields) != len(raw):
+        return headers.get  # it joins repeated fields
+
+    def read(name: str) -> Optional[str]:
+        value = fields.get(name.encode())
+        return None if value is None else value.decode("ascii" if value.isascii() else headers.encoding)
+    return read
 
 
 @contextlib.asynccontextmanager
