@@ -7,6 +7,7 @@ import unittest
 
 import httpx
 import requests
+from hostile import HostileServer, reply
 from virtual import World
 
 import ration_client.httpx
@@ -163,6 +164,11 @@ class Threads(unittest.TestCase):
 class PlainPath(unittest.TestCase):
     """Calls without hooks and optional parts, whose fields are read in bulk."""
 
+    @classmethod
+    def setUpClass(cls):
+        cls.server = HostileServer()
+        cls.addClassCleanup(cls.server.stop)
+
     def test_fields_in_any_case_and_repeated_ones(self):
         for headers in ([("X-RATELIMIT-remaining", "0"), ("x-rateLimit-RESET", "3600")],
                         [("Set-Cookie", "a=1"), ("Set-Cookie", "b=2"), ("X-RateLimit-Remaining", "0"), ("X-RateLimit-Reset", "3600")],
@@ -172,6 +178,15 @@ class PlainPath(unittest.TestCase):
             with self.subTest(headers), self.assertRaises(ration_client.httpx.CallRefused) as raised:
                 client.get("https://api.example/a")
             self.assertEqual(raised.exception.info.reason, "gate_closed")
+
+    def test_limits_told_to_requests(self):
+        for headers, told in (({"X-RATELIMIT-remaining": "7"}, 7), ({"ratelimit": '"a";r=5'}, 5), ({"X-Ratelimit-Note": "x"}, None)):
+            session = ration_client.requests.Session()
+            session.trust_env = False
+            target = self.server.script(reply(200, headers, "good"))
+            self.assertEqual(session.get(target.url).ration.reason, "success")
+            self.assertEqual(session.stats()["gates"][0]["remaining"], told, headers)
+            session.close()
 
     def test_limits_that_close_nothing_and_odd_ones(self):
         for headers in ({"X-RateLimit-Remaining": "7", "X-RateLimit-Reset": "60"}, {"RateLimit": "garbage"}, {"X-RateLimit-Remaining": "\u0667"},

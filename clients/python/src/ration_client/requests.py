@@ -100,7 +100,8 @@ class Adapter(requests.adapters.HTTPAdapter):
             response.content  # noqa: B018: the session reads it next; here a body that breaks off can be asked for again
         elif response.status_code < 400 and self.settings.whole_answers > 0:
             _peek(response, self.settings.whole_answers)
-        return Outcome(status=response.status_code, header=response.headers.get, body=content, response=response)
+        quiet = response.status_code < 400 and "ratelimit" not in " ".join(response.headers).lower()
+        return Outcome(response.status_code, response.headers.get, content, response=response, quiet=quiet)
 
     def _wants_body(self, response: requests.Response) -> bool:
         policy = self.settings.policy
