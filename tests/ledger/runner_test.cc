@@ -136,44 +136,49 @@ TEST_F(Runner, AnAbandonedReservationIsUndoneWhenItComesLate) {
     EXPECT_EQ(next->wait().reserved.verdict, ReserveVerdict::started);
 }
 
-TEST_F(Runner, AFullQueueRefusesOneMore) {
-    GatedLedger gated(*ledger_);
-    LedgerRunnerOptions options;
-    options.max_queue = 3;
-    LedgerRunner runner(gated, clock_, options);
-    ASSERT_TRUE(runner.submit(reserving(100)));
-    gated.entered.acquire();
-    for (int i = 0; i < 3; ++i) {
-        EXPECT_TRUE(runner.submit(reserving(100)));
+// A runner whose ledger stands inside a commit while the queue is filled to its bound.
+class FullQueue : public Runner {
+protected:
+    static constexpr std::size_t most = 3;
+
+    void fill() {
+        runner_.emplace(gated_, clock_, LedgerRunnerOptions{.max_queue = most});
+        ASSERT_TRUE(runner_->submit(reserving(100)));
+        gated_.entered.acquire();
+        for (std::size_t i = 0; i < most; ++i) {
+            ASSERT_TRUE(runner_->submit(reserving(100)));
+        }
     }
-    EXPECT_FALSE(runner.submit(reserving(100)));
-    gated.go.release(100);
+    void TearDown() override { gated_.go.release(100); }
+
+    GatedLedger gated_{*ledger_};
+    std::optional<LedgerRunner> runner_;
+};
+
+TEST_F(FullQueue, RefusesOneMore) {
+    fill();
+    EXPECT_FALSE(runner_->submit(reserving(100)));
+    EXPECT_EQ(runner_->queued(), most);
 }
 
 // However full it is, what ends an attempt is taken: there is one for each. A delete that only
 // lowers a quota is not, for nothing else bounds how many of those come while the disk hangs.
-TEST_F(Runner, AFullQueueTakesWhatEndsAnAttemptAndNoOtherChange) {
+TEST_F(FullQueue, TakesWhatEndsAnAttemptAndNoOtherChange) {
     const AttemptId attempt = ledger_->apply_one(reserving(100)->request, noon).reserved.attempt;
-    GatedLedger gated(*ledger_);
-    LedgerRunnerOptions options;
-    options.max_queue = 1;
-    LedgerRunner runner(gated, clock_, options);
-    ASSERT_TRUE(runner.submit(reserving(100)));
-    gated.entered.acquire();
-    ASSERT_TRUE(runner.submit(reserving(100)));
+    fill();
     const QuotaChange lower{"calendars", "cal_1", false};
     const auto deleting = std::make_shared<WaitingJob>();
     deleting->request = Settle{0, SettleKind::written, nullptr, {&lower, 1}};
-    EXPECT_FALSE(runner.submit(deleting));
+    EXPECT_FALSE(runner_->submit(deleting));
     const auto doubt = std::make_shared<WaitingJob>();
     doubt->request = SettleDoubt{attempt, true};
-    EXPECT_FALSE(runner.submit(doubt));
+    EXPECT_FALSE(runner_->submit(doubt));
     const auto ending = settling(attempt, SettleKind::written);
-    EXPECT_TRUE(runner.submit(ending));
-    EXPECT_EQ(runner.queued(), 2U);
-    gated.go.release(100);
+    EXPECT_TRUE(runner_->submit(ending));
+    EXPECT_EQ(runner_->queued(), most + 1);
+    gated_.go.release(100);
     EXPECT_TRUE(ending->wait().status.ok());
-    EXPECT_EQ(ledger_->stats().running, 2U);
+    EXPECT_EQ(ledger_->stats().running, most + 1);
 }
 
 // Counts what it hears.
