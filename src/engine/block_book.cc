@@ -16,7 +16,6 @@ namespace {
 
 constexpr std::string_view hex = "0123456789ABCDEF";
 // A remote store answers so many well within a call's deadline.
-constexpr std::size_t restored_at_once = 64;
 
 std::string encoded(std::string_view text) {
     std::string out;
@@ -162,7 +161,7 @@ std::optional<std::size_t> BlockBook::restore(std::span<const Block> kept, Now n
             write_down(block, now.wall);
         }
         batch.push_back({*keys, block.level, block.until, block.forget_at});
-        if (batch.size() == restored_at_once) {
+        if (batch.size() == max_put_back) {
             put();
         }
     }

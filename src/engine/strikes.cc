@@ -8,7 +8,6 @@
 
 #include <algorithm>
 #include <array>
-#include <memory>
 #include <utility>
 
 #include "base/assert.h"
@@ -128,6 +127,7 @@ private:
     std::size_t remembered(std::vector<std::uint64_t>& used) {
         std::vector<Key> keys;
         std::vector<Charge> charges;
+        keys.reserve(rule_.levels.size());
         for (const StrikeRule::BlockLevel& level : rule_.levels) {
             keys.push_back(under(level.name, block_key_, 1 + rule_.name.size()));
         }
@@ -183,26 +183,24 @@ std::vector<std::string> key_parts(const Exchange& exchange, const LimitRule& li
     std::array<char, max_target_bytes> room;
     Scratch scratch(room);
     std::vector<std::string> parts;
+    parts.reserve(limit.key.size());
     for (const Selector& selector : limit.key) {
         parts.emplace_back(key_part(exchange, selector, scratch).value_or(std::string_view()));
     }
     return parts;
 }
 
-void tell(const Exchange& exchange, const StrikeRule& rule, std::uint32_t number, Now now,
-          BlockWatcher* watcher) {
-    if (watcher == nullptr) {
-        return;
-    }
+BlockBegun begun_block(const Exchange& exchange, const StrikeRule& rule, std::uint32_t number,
+                       Now now) {
     const LimitRule& limit = exchange.policy().limits[rule.block];
     const StrikeRule::BlockLevel& level = rule.levels[number - 1];
-    watcher->block_begun({.rule = rule,
-                          .limit = limit,
-                          .parts = key_parts(exchange, limit),
-                          .at = now,
-                          .level = number,
-                          .until = now.wall + std::chrono::seconds(level.seconds),
-                          .forget_at = now.wall + std::chrono::seconds(level.remember)});
+    return {.rule = rule,
+            .limit = limit,
+            .parts = key_parts(exchange, limit),
+            .at = now,
+            .level = number,
+            .until = now.wall + std::chrono::seconds(level.seconds),
+            .forget_at = now.wall + std::chrono::seconds(level.remember)};
 }
 
 }  // namespace
@@ -219,8 +217,10 @@ void judge_attempts(Exchange& exchange, int status, const Stores& stores, Now no
         const bool local = (exchange.local & bit) != 0;
         Attempt attempt(exchange, i, local ? *stores.local : stores.counters, now);
         if (attempt.rule().fails(status)) {
-            if (const auto begun = attempt.strike(); begun && begun->kept) {
-                tell(exchange, attempt.rule(), begun->level, now, stores.watcher);
+            const auto begun = attempt.strike();
+            if (begun && begun->kept && stores.watcher != nullptr) {
+                stores.watcher->block_begun(
+                    begun_block(exchange, attempt.rule(), begun->level, now));
             }
         } else if (attempt.rule().cleared_by_success && is_success(status)) {
             attempt.forget();
@@ -243,6 +243,7 @@ bool StrikeKeys::lift(Counters& counters, Now now) const {
     const std::size_t identity = 1 + static_cast<unsigned char>(attempts_key_[0]);
     const Key failures = under(rule_.failures_name, attempts_key_, identity);
     std::vector<Key> memories;
+    memories.reserve(rule_.levels.size());
     for (const StrikeRule::BlockLevel& level : rule_.levels) {
         memories.push_back(under(level.name, block_key_, 1 + rule_.name.size()));
     }
@@ -269,10 +270,16 @@ Nanos StrikeKeys::blocked(Counters& counters, Now now) const {
                : Nanos(0);
 }
 
-// One block on its way back, as charges of its bucket and of its level's memory.
+// One block on its way back, as charges of its bucket and of its level's memory. It stays where it
+// is: a charge views its key.
 class BlockReturn {
 public:
-    BlockReturn(const KeptBlock& block, Now now) {
+    BlockReturn() = default;
+    BlockReturn(const BlockReturn&) = delete;
+    BlockReturn& operator=(const BlockReturn&) = delete;
+
+    // Looks what is there.
+    void look_for(const KeptBlock& block, Now now) {
         const StrikeRule& rule = block.keys.rule_;
         const std::size_t at = std::clamp<std::size_t>(block.level, 1, rule.levels.size()) - 1;
         const LimitRef memory = rule.levels[at].memory;
@@ -316,27 +323,31 @@ private:
 
 std::optional<std::size_t> put_back(Counters& counters, std::span<const KeptBlock> blocks,
                                     Now now) {
-    std::vector<std::unique_ptr<BlockReturn>> returns;
-    for (const KeptBlock& block : blocks) {
-        returns.push_back(std::make_unique<BlockReturn>(block, now));
+    RATION_ASSERT(blocks.size() <= max_put_back);
+    std::vector<BlockReturn> returns(blocks.size());
+    std::vector<BlockReturn*> open;  // of these, the ones with something left to ask
+    std::vector<Transaction> asked(blocks.size());
+    std::vector<Outcome> outcomes(blocks.size());
+    open.reserve(blocks.size());
+    for (std::size_t i = 0; i < blocks.size(); ++i) {
+        returns[i].look_for(blocks[i], now);
+        open.push_back(&returns[i]);
     }
     std::size_t failed = 0;
     const auto ask = [&](auto&& use) {
-        std::vector<Transaction> asked;
-        for (const auto& one : returns) {
-            asked.push_back({.charges = one->charges()});
+        for (std::size_t i = 0; i < open.size(); ++i) {
+            asked[i].charges = open[i]->charges();
         }
-        std::vector<Outcome> outcomes(asked.size());
-        counters.apply(asked, now, outcomes);
+        counters.apply({asked.data(), open.size()}, now, {outcomes.data(), open.size()});
         std::size_t kept = 0;
-        for (std::size_t i = 0; i < outcomes.size(); ++i) {
+        for (std::size_t i = 0; i < open.size(); ++i) {
             const bool answered = outcomes[i].status == absl::StatusCode::kOk;
             failed += answered ? 0U : 1U;
-            if (answered && use(*returns[i], outcomes[i])) {
-                std::swap(returns[kept++], returns[i]);
+            if (answered && use(*open[i], outcomes[i])) {
+                open[kept++] = open[i];
             }
         }
-        returns.resize(kept);
+        open.resize(kept);
     };
     ask([](BlockReturn& one, const Outcome& found) {
         one.lack(found);

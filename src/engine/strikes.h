@@ -69,8 +69,11 @@ struct KeptBlock {
     Wall forget_at{};
 };
 
-// Puts these blocks and their levels into the counters where they are not; all of them in a few
-// calls. How many blocks were put there; nullopt: some got no answer, and may not be in force.
+inline constexpr std::size_t max_put_back = 64;  // blocks at once
+
+// Puts these blocks and their levels, at most `max_put_back`, into the counters where they are not;
+// all of them in three calls. How many blocks were put there; nullopt: some got no answer, and may
+// not be in force.
 [[nodiscard]] std::optional<std::size_t> put_back(Counters& counters,
                                                   std::span<const KeptBlock> blocks, Now now);
 
