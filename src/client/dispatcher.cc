@@ -114,11 +114,11 @@ bool Dispatcher::pass_pace(Call& call, Now now, Steps& steps) {
             call.reserved_ = true;
         }
         if (late(call, call.paced_at_)) {
-            refuse(call, StopReason::deadline, {}, now, steps);
+            refuse(call, {StopReason::deadline}, now, steps);
             return false;
         }
         if (now.mono < call.paced_at_) {
-            hold(call, {.source = WaitSource::pace}, call.paced_at_, now, &steps);
+            hold(call, {{.source = WaitSource::pace}, call.paced_at_}, now, &steps);
             return false;
         }
     }
@@ -166,16 +166,16 @@ bool Dispatcher::pass_gates(Call& call, Now now, Steps& steps) {
         const Gate::Asked asked = gate->ask(ticket, now.mono, woken);
         wake(woken);
         if (asked.what == What::reject) {
-            refuse(call, StopReason::gate_closed, wall_at(now, *asked.until), now, steps);
+            refuse(call, {StopReason::gate_closed, wall_at(now, *asked.until)}, now, steps);
             return false;
         }
         if (asked.what == What::wait) {
             if (late(call, asked.until.value_or(now.mono)) || late(call, now.mono + Nanos(1))) {
                 const auto opens =
                     asked.until ? std::optional(wall_at(now, *asked.until)) : std::nullopt;
-                refuse(call, StopReason::deadline, opens, now, steps);
+                refuse(call, {StopReason::deadline, opens}, now, steps);
             } else {
-                hold(call, {.source = WaitSource::gate}, asked.until, now, &steps);
+                hold(call, {{.source = WaitSource::gate}, asked.until}, now, &steps);
             }
             return false;
         }
@@ -194,9 +194,9 @@ bool Dispatcher::pass_in_flight(Call& call, Now now, Steps& steps) {
         return true;
     }
     if (late(call, now.mono + Nanos(1))) {
-        refuse(call, StopReason::deadline, {}, now, steps);
+        refuse(call, {StopReason::deadline}, now, steps);
     } else {
-        hold(call, {.source = WaitSource::concurrency}, {}, now, &steps);
+        hold(call, {{.source = WaitSource::concurrency}}, now, &steps);
     }
     return false;
 }
@@ -222,7 +222,7 @@ bool Dispatcher::pass_local_refusals(Call& call, Now now, Steps& steps) {
         wake_next(origin);
     }
     call.phase_ = Call::Phase::gates;  // its place in flight is given back
-    refuse(call, *reason, retry_at, now, steps);
+    refuse(call, {*reason, retry_at}, now, steps);
     return false;
 }
 
@@ -239,20 +239,20 @@ void Dispatcher::send(Call& call, Now now, Steps& steps) {
 
 // Waiting and ending
 
-// Waits for `until`, or to be woken; at the latest until nothing could be sent any more. With
+// Waits until the moment, or to be woken; at the latest until nothing could be sent any more. With
 // `steps` left out the announcement goes to the next turn.
-void Dispatcher::hold(Call& call, const Step& wait, std::optional<Mono> until, Now now,
-                      Steps* steps) {
+void Dispatcher::hold(Call& call, const Hold& wait, Now now, Steps* steps) {
+    const auto& [told, until] = wait;
     const Mono latest =
         call.begun_ + call.policy->total_deadline - call.policy->min_attempt + Nanos(1);
-    const bool news = call.waiting_ != wait.source || call.waiting_until_ != until;
-    if (call.waiting_ && call.waiting_ != wait.source) {
+    const bool news = call.waiting_ != told.source || call.waiting_until_ != until;
+    if (call.waiting_ && call.waiting_ != told.source) {
         stop_waiting(call, now);
     }
     if (!call.waiting_) {
         call.waiting_since_ = now.mono;
     }
-    call.waiting_ = wait.source;
+    call.waiting_ = told.source;
     call.waiting_until_ = until;
     if (call.timer_) {
         timers_.erase(*call.timer_);
@@ -260,7 +260,7 @@ void Dispatcher::hold(Call& call, const Step& wait, std::optional<Mono> until, N
     call.timer_ =
         timers_.emplace(std::max(now.mono, std::min(until.value_or(latest), latest)), &call);
     if (news) {
-        Step step = wait;
+        Step step = told;
         step.what = Step::What::wait;
         step.call = &call;
         step.wait = until ? std::optional(*until - now.mono) : std::nullopt;
@@ -282,12 +282,11 @@ void Dispatcher::stop_waiting(Call& call, Now now) {
     }
 }
 
-void Dispatcher::refuse(Call& call, StopReason reason, std::optional<Wall> retry_at, Now now,
-                        Steps& steps) {
+void Dispatcher::refuse(Call& call, const Refused& why, Now now, Steps& steps) {
     stop_waiting(call, now);
     give_back(call, now);
-    ++counters_.local_refusals[std::string(name(reason))];
-    finish(call, reason, retry_at, steps);
+    ++counters_.local_refusals[std::string(name(why.reason))];
+    finish(call, why.reason, why.retry_at, steps);
 }
 
 void Dispatcher::finish(Call& call, StopReason reason, std::optional<Wall> retry_at, Steps& steps) {

@@ -116,9 +116,17 @@ private:
     [[nodiscard]] bool pass_local_refusals(Call& call, Now now, Steps& steps);
     void send(Call& call, Now now, Steps& steps);
 
-    void hold(Call& call, const Step& wait, std::optional<Mono> until, Now now, Steps* steps);
+    struct Hold {
+        Step told;                       // who it waits for, and why
+        std::optional<Mono> until = {};  // left out: until it is woken
+    };
+    void hold(Call& call, const Hold& wait, Now now, Steps* steps);
     void stop_waiting(Call& call, Now now);
-    void refuse(Call& call, StopReason reason, std::optional<Wall> retry_at, Now now, Steps& steps);
+    struct Refused {
+        StopReason reason;
+        std::optional<Wall> retry_at = {};
+    };
+    void refuse(Call& call, const Refused& why, Now now, Steps& steps);
     void finish(Call& call, StopReason reason, std::optional<Wall> retry_at, Steps& steps);
     void give_back(Call& call, Now now);
     [[nodiscard]] bool late(const Call& call, Mono at) const;

@@ -34,7 +34,7 @@ void Dispatcher::ended(Call& call, const Outcome& outcome, Now now) {
     call.origin_->budget.retry(now.mono);
     call.waited_extra_ = told.source != WaitSource::backoff;
     call.phase_ = Call::Phase::backoff;
-    hold(call, {.source = told.source, .reason = call.wait_reason_}, now.mono + verdict.wait, now,
+    hold(call, {{.source = told.source, .reason = call.wait_reason_}, now.mono + verdict.wait}, now,
          nullptr);
 }
 

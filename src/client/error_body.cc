@@ -49,7 +49,7 @@ std::string whole_escape(std::string_view text, std::size_t& taken) {
 
 // A number that only overflows becomes the largest there is.
 std::string finite(std::string_view number) {
-    const std::string text(number);
+    std::string text(number);
     if (text.front() == '+' || text.front() == '.') {
         return text;  // no number of JSON
     }

@@ -154,6 +154,7 @@ int Exchange::on_seek(void* self, curl_off_t offset, int origin) {
 // Before libcurl writes the request. A second time on the same transfer means that it wants to
 // repeat it, because a kept connection turned out dead after the request went into it: whether the
 // server acted is unknown.
+// NOLINTNEXTLINE(readability-function-size): libcurl's signature
 int Exchange::on_request(void* self, char* /*remote*/, char* /*local*/, int /*remote_port*/,
                          int /*local_port*/) {
     Exchange& exchange = *static_cast<Exchange*>(self);

@@ -126,7 +126,7 @@ void MemoryCounters::sweep(Now now, std::size_t budget) {
             const auto stretch =
                 static_cast<std::uint32_t>(std::min<std::size_t>(share, sweep_stretch));
             shard.acquire();
-            reclaim(shard, tables_->pool, now, stretch, {});
+            reclaim(shard, tables_->pool, now, {.budget = stretch});
             shard.lock.unlock();
             share -= stretch;
         }

@@ -60,17 +60,16 @@ void drop(Shard& shard, std::uint32_t position, BlockPool& pool) {
     shard.table.erase(position);
 }
 
-std::uint32_t reclaim(Shard& shard, BlockPool& pool, Now now, std::uint32_t budget,
-                      std::span<const std::uint64_t> keep) {
+std::uint32_t reclaim(Shard& shard, BlockPool& pool, Now now, const Reclaim& what) {
     std::uint32_t dropped = 0;
-    for (; budget != 0; --budget) {
+    for (std::uint32_t budget = what.budget; budget != 0; --budget) {
         if (shard.hand >= shard.table.slot_count()) {
             shard.hand = 0;
         }
         const Slot& slot = shard.table.at(shard.hand);
         if (slot.hash != 0) {
             const Nanos left = until_droppable(slot, pool, now);
-            if (left == Nanos{0} && !is_in(keep, slot.hash)) {
+            if (left == Nanos{0} && !is_in(what.keep, slot.hash)) {
                 drop(shard, shard.hand, pool);
                 shard.hope();
                 ++shard.evictions;

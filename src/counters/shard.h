@@ -70,9 +70,11 @@ struct Tables {
 // Frees the slot at `position` and its blocks.
 void drop(Shard& shard, std::uint32_t position, BlockPool& pool);
 
-// Looks at up to `budget` slots from the hand on and drops those that are back to never-seen, but
-// none of `keep` (hashes). Returns how many it dropped.
-std::uint32_t reclaim(Shard& shard, BlockPool& pool, Now now, std::uint32_t budget,
-                      std::span<const std::uint64_t> keep);
+struct Reclaim {
+    std::uint32_t budget;                      // slots to look at, at most
+    std::span<const std::uint64_t> keep = {};  // hashes of those that stay
+};
+// Looks at slots from the hand on and drops those that are back to never-seen. Returns how many.
+std::uint32_t reclaim(Shard& shard, BlockPool& pool, Now now, const Reclaim& what);
 
 }  // namespace ration

@@ -256,8 +256,9 @@ bool TransactionRun::make_room(std::size_t i) {
     if (now_.mono < shard.hopeless_until) {
         return false;
     }
-    reclaim(shard, tables_.pool, now_, std::min(reclaim_budget, shard.table.slot_count()),
-            {hashes_.data(), charges_.size()});
+    reclaim(shard, tables_.pool, now_,
+            {.budget = std::min(reclaim_budget, shard.table.slot_count()),
+             .keep = {hashes_.data(), charges_.size()}});
     return shard.table.has_room(newcomers);
 }
 
@@ -265,8 +266,8 @@ bool TransactionRun::take_block(std::size_t i, BlockPool::Use use) {
     Work& work = works_[i];
     work.block = tables_.pool.take(use);
     if (work.block == 0 && use == BlockPool::Use::ordinary) {
-        reclaim(tables_.shards[work.shard], tables_.pool, now_, reclaim_budget,
-                {hashes_.data(), charges_.size()});
+        reclaim(tables_.shards[work.shard], tables_.pool, now_,
+                {.budget = reclaim_budget, .keep = {hashes_.data(), charges_.size()}});
         work.block = tables_.pool.take(use);
     }
     work.taken_block = work.block != 0;
@@ -327,7 +328,7 @@ inline void TransactionRun::adopt_numbers(std::size_t i) {
         }
         return;
     }
-    work.found_use = carry(*work.numbers, work.found_use, numbers, now_, since_);
+    work.found_use = carry({*work.numbers, numbers, since_}, work.found_use, now_);
     work.use = work.found_use;
     work.numbers = &numbers;
 }
@@ -453,7 +454,7 @@ Level TransactionRun::give_back_step(const Charge& charge, Work& work) {
     work.lowered = true;
     if (!is_log(*work.numbers)) {
         work.changed = work.changed || cost != 0;
-        return give_back(*work.numbers, work.use, cost, now_, charge.taken);
+        return give_back(*work.numbers, work.use, {cost, charge.taken}, now_);
     }
     if (work.block != 0) {
         const Nanos period = work.numbers->limit.period;
@@ -557,7 +558,7 @@ void TransactionRun::discard() {
         if (work.inserted) {
             Shard& shard = tables_.shards[work.shard];
             if (shard.table.keys() > shard.table.max_keys() / 2) {
-                reclaim(shard, tables_.pool, now_, newcomer_steps, {});
+                reclaim(shard, tables_.pool, now_, {.budget = newcomer_steps});
             }
         }
     }

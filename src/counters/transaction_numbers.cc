@@ -51,7 +51,7 @@ void TransactionRun::convert_blocks(std::size_t i, const LimitRef::Entry& number
         SlidingLog(tables_.pool, work.block).clear();
         work.use = use_of(numbers, units, at);
     } else {
-        work.use = carry(*work.numbers, work.use, numbers, now_, since_);
+        work.use = carry({*work.numbers, numbers, since_}, work.use, now_);
     }
     if (!needs_block(numbers) && work.block != 0) {
         tables_.pool.give(work.block);

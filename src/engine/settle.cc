@@ -27,9 +27,15 @@ bool correction(const Exchange& exchange, std::size_t at, const Ending& ending, 
     return true;
 }
 
+// Where charges were made, and when they are put right.
+struct Place {
+    Counters& counters;
+    Now now;
+};
+
 // Corrects the charges of `which` in one step.
 void correct(const Exchange& exchange, std::uint32_t which, const Ending& ending,
-             Counters& counters, Now now) {
+             const Place& place) {
     std::array<Charge, max_charges> charges;
     std::size_t count = 0;
     for (std::size_t i = 0; i < exchange.charge_count; ++i) {
@@ -39,10 +45,10 @@ void correct(const Exchange& exchange, std::uint32_t which, const Ending& ending
     }
     if (count != 0) {
         // Without an answer the charge stays as it was taken; the store undoes what it does late.
-        static_cast<void>(counters.apply_one({.charges = std::span(charges).first(count),
-                                              .numbers_since = exchange.rules->since,
-                                              .lease = exchange.lease},
-                                             now));
+        static_cast<void>(place.counters.apply_one({.charges = std::span(charges).first(count),
+                                                    .numbers_since = exchange.rules->since,
+                                                    .lease = exchange.lease},
+                                                   place.now));
     }
 }
 
@@ -52,10 +58,10 @@ void settle(Exchange& exchange, const Ending& ending, const Stores& stores, Now 
     const std::uint32_t due = exchange.taken & exchange.to_settle;
     exchange.taken = 0;
     if ((due & ~exchange.local) != 0) {
-        correct(exchange, due & ~exchange.local, ending, stores.counters, now);
+        correct(exchange, due & ~exchange.local, ending, {stores.counters, now});
     }
     if ((due & exchange.local) != 0) {
-        correct(exchange, due & exchange.local, ending, *stores.local, now);
+        correct(exchange, due & exchange.local, ending, {*stores.local, now});
     }
 }
 

@@ -135,8 +135,8 @@ Level force(const LimitRef::Entry& numbers, Use& use, std::uint32_t cost, Now no
     return observe(numbers, use, 0, now);
 }
 
-Level give_back(const LimitRef::Entry& numbers, Use& use, std::uint32_t cost, Now now,
-                const std::optional<Now>& taken) {
+Level give_back(const LimitRef::Entry& numbers, Use& use, const GivenBack& units, Now now) {
+    const auto& [cost, taken] = units;
     switch (numbers.limit.kind) {
         case LimitKind::token_bucket:
             Bucket(numbers, use, now.mono).give_back(cost);
@@ -218,32 +218,31 @@ Now change_moment(Now now, Mono since, Mono written) {
     return {at, Wall(Nanos(saturating_sub(now.wall.time_since_epoch().count(), ago)))};
 }
 
-Use carry(const LimitRef::Entry& old_numbers, const Use& use, const LimitRef::Entry& new_numbers,
-          Now now, Mono since) {
-    const Limit& from = old_numbers.limit;
-    const Limit& to = new_numbers.limit;
+Use carry(const ChangedNumbers& numbers, const Use& use, Now now) {
+    const Limit& from = numbers.from.limit;
+    const Limit& to = numbers.to.limit;
     if (from.kind == LimitKind::concurrency || to.kind == LimitKind::concurrency) {
         return from.kind == to.kind ? use : Use{};
     }
     if (from.kind == LimitKind::token_bucket) {
-        const Now at = change_moment(now, since, Mono(Nanos(use.as_of)));
-        return use_of(new_numbers, units_in_use(old_numbers, use, at), at);
+        const Now at = change_moment(now, numbers.since, Mono(Nanos(use.as_of)));
+        return use_of(numbers.to, units_in_use(numbers.from, use, at), at);
     }
     if (from.kind == to.kind && from.period == to.period) {
         return use;
     }
     // A window that began after the change was written under the old numbers all the same.
-    Now at = change_moment(now, since, Mono::min());
+    Now at = change_moment(now, numbers.since, Mono::min());
     const Wall begun{Nanos(use.as_of)};
     if (at.wall < begun) {
         at = change_moment(now, now.mono - (now.wall - std::min(begun, now.wall)), Mono::min());
     }
-    std::uint32_t units = units_in_use(old_numbers, use, at);
+    std::uint32_t units = units_in_use(numbers.from, use, at);
     if (to.kind != from.kind && from.count_attempts) {
         // Only attempts that were admitted are use; the rest was counted to refuse.
         units = static_cast<std::uint32_t>(std::min<std::uint64_t>(units, from.amount));
     }
-    return use_of(new_numbers, units, at);
+    return use_of(numbers.to, units, at);
 }
 
 }  // namespace ration

@@ -43,11 +43,15 @@ struct Use {
 // The level as `take` would find it; `use` is the caller's copy and may be brought up to date.
 [[nodiscard]] Level observe(const LimitRef::Entry& numbers, Use use, std::uint32_t cost, Now now);
 
+struct GivenBack {
+    std::uint32_t cost;
+    std::optional<Now> taken;  // when; left out: not known
+};
 // Returns up to `cost` units; never lifts a level above capacity. A fixed window returns only what
 // was taken in the window now running, when `taken` says when that was; a sliding counter lowers
 // the window it was taken in.
-[[nodiscard]] Level give_back(const LimitRef::Entry& numbers, Use& use, std::uint32_t cost, Now now,
-                              const std::optional<Now>& taken);
+[[nodiscard]] Level give_back(const LimitRef::Entry& numbers, Use& use, const GivenBack& units,
+                              Now now);
 
 // How long until this use equals never-seen; 0: it does now. int64 max: not by waiting.
 [[nodiscard]] Nanos until_unused(const LimitRef::Entry& numbers, const Use& use, Now now);
@@ -62,10 +66,14 @@ struct Use {
 // `written` (monotonic), as seen from `now`: not after `now`, and not before `written`.
 [[nodiscard]] Now change_moment(Now now, Mono since, Mono written);
 
-// Carries a use from old numbers into new ones that are in force since `since`: the use is first
-// brought to that moment under the old numbers. Rounds against the caller by less than one unit.
+struct ChangedNumbers {
+    const LimitRef::Entry& from;
+    const LimitRef::Entry& to;
+    Mono since;  // when `to` came into force
+};
+// Carries a use from old numbers into new ones: the use is first brought to the moment of the
+// change under the old numbers. Rounds against the caller by less than one unit.
 // In-flight counts (concurrency) neither become rates nor come from them: nothing is carried.
-[[nodiscard]] Use carry(const LimitRef::Entry& old_numbers, const Use& use,
-                        const LimitRef::Entry& new_numbers, Now now, Mono since);
+[[nodiscard]] Use carry(const ChangedNumbers& numbers, const Use& use, Now now);
 
 }  // namespace ration

@@ -296,6 +296,7 @@ std::optional<std::uint16_t> PolicyReader::refusal_named(const YamlNode& node) {
         return found->second;
     }
     std::vector<std::string_view> known;
+    known.reserve(policy_.refusals.size());
     for (const Refusal& refusal : policy_.refusals) {
         known.push_back(refusal.name);
     }

@@ -240,7 +240,7 @@ public:
     }
 
 private:
-    const Pattern* best(const std::vector<Pattern>& patterns, bool ends_here) const {
+    [[nodiscard]] const Pattern* best(const std::vector<Pattern>& patterns, bool ends_here) const {
         const Pattern* found = nullptr;
         int fit = 0;
         for (const Pattern& pattern : patterns) {

@@ -42,7 +42,7 @@ std::string ExpectReader::one(What what, const YamlNode& node) {
     if (node.kind == YamlNode::Kind::null) {
         return what == What::body ? "" : "none";
     }
-    const std::string text = reader_.text(node, "an expected value").value_or("any");
+    std::string text = reader_.text(node, "an expected value").value_or("any");
     if (text == "any" || text == "none") {
         return text;
     }

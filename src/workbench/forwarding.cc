@@ -96,7 +96,7 @@ std::optional<Answer> gateway_refusal(const Policy& policy, const RequestView& r
                                "the request's body is too large");
     }
     if (find_header(request.headers, "upgrade") != nullptr &&
-        connection_names(request.headers, "upgrade")) {
+        ends_by_connection_of(request.headers, "upgrade")) {
         return Engine::failure(policy, BuiltIn::upgrade_refused, request.id,
                                "upgrades are not supported");
     }
@@ -120,8 +120,9 @@ void put_answer(Answer made, std::string_view method, Wall now, ServiceAnswer& o
     out.body = is_bodiless(method, made.status) ? std::string() : std::move(made.body);
 }
 
-void put_upstream_answer(const Engine& engine, const Exchange& exchange,
-                         const ScriptedAnswer& upstream, Wall now, ServiceAnswer& out) {
+void put_upstream_answer(const Engine& engine, const Exchange& exchange, const GivenAnswer& given,
+                         ServiceAnswer& out) {
+    const ScriptedAnswer& upstream = given.upstream;
     out.status = upstream.status;
     out.headers.clear();
     for (const auto& [name, value] : upstream.headers) {
@@ -133,7 +134,7 @@ void put_upstream_answer(const Engine& engine, const Exchange& exchange,
     engine.response_fields(exchange, [&out](std::string_view name, std::string_view value) {
         out.headers.emplace_back(name, value);
     });
-    put_date(now, out.headers);
+    put_date(given.at, out.headers);
     if (is_bodiless(exchange.request.method, upstream.status)) {
         out.body.clear();
     } else {

@@ -21,9 +21,13 @@ namespace ration {
 // A whole answer made by ration becomes the final one; HEAD gets no body.
 void put_answer(Answer made, std::string_view method, Wall now, ServiceAnswer& out);
 
+struct GivenAnswer {
+    const ScriptedAnswer& upstream;
+    Wall at;
+};
 // The upstream's answer becomes the final one, with the engine's fields.
-void put_upstream_answer(const Engine& engine, const Exchange& exchange,
-                         const ScriptedAnswer& upstream, Wall now, ServiceAnswer& out);
+void put_upstream_answer(const Engine& engine, const Exchange& exchange, const GivenAnswer& given,
+                         ServiceAnswer& out);
 
 // The whole address: "203.0.113.7", "2001:db8::1".
 [[nodiscard]] std::string peer_text(const IpAddress& address);

@@ -5,8 +5,8 @@
 #include <sys/socket.h>
 
 #include <cerrno>
-#include <cstring>
 
+#include "base/errno_status.h"
 #include "base/text.h"
 #include "net/address.h"
 #include "server/http/fields.h"
@@ -26,7 +26,7 @@ absl::Status LoopbackClient::connect() {
     address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
     if (!fd_.valid() ||
         ::connect(fd_.get(), reinterpret_cast<sockaddr*>(&address), sizeof address) != 0) {
-        return absl::UnavailableError(cat("cannot connect to the gateway: ", std::strerror(errno)));
+        return absl::UnavailableError(cat("cannot connect to the gateway: ", errno_text(errno)));
     }
     net::set_no_delay(fd_.get());
     set_wire_patience(fd_.get());

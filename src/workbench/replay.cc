@@ -69,7 +69,7 @@ bool Replay::start_service(Wall first) {
          .upstream_timeout = options_.upstream_timeout,
          .counter_bytes = options_.counter_bytes,
          .max_in_flight = options_.max_in_flight},
-        [this](std::uint64_t ticket, ServiceAnswer answer) { on_answer(ticket, answer); });
+        [this](std::uint64_t ticket, const ServiceAnswer& answer) { on_answer(ticket, answer); });
     if (!service.ok()) {
         return wrong(1, std::string(service.status().message()));
     }

@@ -5,9 +5,9 @@
 #include <sys/socket.h>
 
 #include <cerrno>
-#include <cstring>
 #include <utility>
 
+#include "base/errno_status.h"
 #include "base/text.h"
 #include "net/address.h"
 #include "workbench/wire_reader.h"
@@ -42,7 +42,7 @@ absl::StatusOr<std::unique_ptr<ScriptedUpstream>> ScriptedUpstream::start() {
     const int fd = upstream->listener_.get();
     if (fd < 0 || ::bind(fd, any, length) != 0 || ::listen(fd, 64) != 0 ||
         ::getsockname(fd, any, &length) != 0) {
-        return absl::UnavailableError(cat("no port for the upstream: ", std::strerror(errno)));
+        return absl::UnavailableError(cat("no port for the upstream: ", errno_text(errno)));
     }
     upstream->port_ = ntohs(address.sin_port);
     upstream->accepting_ = std::thread([self = upstream.get()] { self->accept_all(); });

@@ -412,7 +412,7 @@ void VirtualService::complete(InFlight& call) {
             .kind = Ending::Kind::answered, .status = upstream.status, .response_headers = fields};
         engine_->answered(call.exchange, upstream.status, now());
         engine_->finish(call.exchange, ending, now());
-        put_upstream_answer(*engine_, call.exchange, upstream, now().wall, call.answer);
+        put_upstream_answer(*engine_, call.exchange, {upstream, now().wall}, call.answer);
     }
     answer(call, std::move(call.answer));
 }

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "absl/status/status.h"
+#include "base/errno_status.h"
 #include "base/text.h"
 #include "request/header.h"
 #include "server/http/fields.h"
@@ -19,7 +20,7 @@ namespace ration {
 namespace {
 
 absl::Status trouble(std::string_view what) {
-    return absl::UnavailableError(cat(what, ": ", std::strerror(errno)));
+    return absl::UnavailableError(cat(what, ": ", errno_text(errno)));
 }
 
 // A size in decimal (Content-Length) or hexadecimal (chunks); the whole text but chunk extensions.

@@ -204,18 +204,18 @@ TEST(Carry, RoundsAgainstTheCallerByLessThanOne) {
     const LimitRef::Entry& fast = numbers(token_bucket(20, minutes(1)));
     Use use;
     (void)take(slow, use, 6, at(seconds(0)));
-    EXPECT_EQ(observe(fast, carry(slow, use, fast, at(seconds(0)), at(seconds(0)).mono), 1,
+    EXPECT_EQ(observe(fast, carry({slow, fast, at(seconds(0)).mono}, use, at(seconds(0))), 1,
                       at(seconds(0)))
                   .remaining,
               14U);
     // Half a token was earned by the change: 5.5 owed become 6.
-    EXPECT_EQ(observe(fast, carry(slow, use, fast, at(seconds(3)), at(seconds(3)).mono), 1,
+    EXPECT_EQ(observe(fast, carry({slow, fast, at(seconds(3)).mono}, use, at(seconds(3))), 1,
                       at(seconds(3)))
                   .used,
               6U);
     // Lowered below what is owed: nothing is forgotten.
     const LimitRef::Entry& low = numbers(token_bucket(2, minutes(1)));
-    const Use owing = carry(slow, use, low, at(seconds(0)), at(seconds(0)).mono);
+    const Use owing = carry({slow, low, at(seconds(0)).mono}, use, at(seconds(0)));
     EXPECT_EQ(observe(low, owing, 1, at(seconds(0))).wait, minutes(2) + seconds(30));
 }
 
@@ -225,8 +225,8 @@ TEST(Carry, ACallUnderNewNumbersWaitsForNothingOld) {
     const LimitRef::Entry& day_window = numbers(fixed_window(100, day));
     Use use;
     (void)take(slow, use, 10, at(seconds(0)));
-    EXPECT_EQ(carry(slow, use, day_window, at(hours(2)), at(hours(1)).mono), Use{});
-    EXPECT_EQ(carry(slow, use, day_window, at(hours(2)), at(seconds(30)).mono).used, 5U);
+    EXPECT_EQ(carry({slow, day_window, at(hours(1)).mono}, use, at(hours(2))), Use{});
+    EXPECT_EQ(carry({slow, day_window, at(seconds(30)).mono}, use, at(hours(2))).used, 5U);
 }
 
 TEST(Carry, AWindowsCountMovesToTheWindowThatHoldsTheChange) {
@@ -235,9 +235,9 @@ TEST(Carry, AWindowsCountMovesToTheWindowThatHoldsTheChange) {
     Use use;
     (void)take(hourly, use, 7, at(minutes(50)));
     // Changed within the hour, asked after it: the day still holds the seven.
-    EXPECT_EQ(carry(hourly, use, daily, at(minutes(70)), at(minutes(55)).mono).used, 7U);
+    EXPECT_EQ(carry({hourly, daily, at(minutes(55)).mono}, use, at(minutes(70))).used, 7U);
     // The hour was over before the change.
-    EXPECT_EQ(carry(hourly, use, daily, at(minutes(70)), at(minutes(65)).mono).used, 0U);
+    EXPECT_EQ(carry({hourly, daily, at(minutes(65)).mono}, use, at(minutes(70))).used, 0U);
     // Of a window that counted attempts, only what was admitted becomes a bucket's debt.
     const LimitRef::Entry& attempts = numbers(fixed_window(10, hours(1), true));
     const LimitRef::Entry& bucket = numbers(token_bucket(20, hours(1)));
@@ -245,7 +245,7 @@ TEST(Carry, AWindowsCountMovesToTheWindowThatHoldsTheChange) {
     for (int i = 0; i < 50; ++i) {
         (void)take(attempts, many, 1, at(minutes(5)));
     }
-    EXPECT_EQ(carry(attempts, many, bucket, at(minutes(6)), at(minutes(6)).mono).used, 10U);
+    EXPECT_EQ(carry({attempts, bucket, at(minutes(6)).mono}, many, at(minutes(6))).used, 10U);
 }
 
 TEST(UntilUnused, IsTheFirstMomentThatEqualsNeverSeen) {

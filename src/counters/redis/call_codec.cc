@@ -110,7 +110,7 @@ bool takes_slot(const Charge& charge) {
 
 RedisCodec::RedisCodec(const RedisOptions& options)
     : prefix_(options.prefix),
-      lease_micros_(static_cast<double>(options.lease.count() / nanos_per_micro)),
+      lease_micros_(static_cast<double>(floor_micros(options.lease.count()))),
       time_from_calls_(options.time_from_calls) {}
 
 std::string RedisCodec::redis_key(std::string_view key, std::size_t rule_bytes) const {

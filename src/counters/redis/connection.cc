@@ -5,6 +5,7 @@
 #include <cstring>
 #include <utility>
 
+#include "base/errno_status.h"
 #include "base/text.h"
 
 namespace ration {
@@ -58,7 +59,7 @@ void RedisConnection::on_ready(std::uint32_t events) {
 
 void RedisConnection::connect_done() {
     if (const int error = net::connect_error(stream_.fd()); error != 0) {
-        return fail(cat("cannot connect: ", std::strerror(error)));
+        return fail(cat("cannot connect: ", errno_text(error)));
     }
     state_ = State::handshake;
 }

@@ -54,7 +54,8 @@ std::optional<RedisNumbers> redis_numbers(const LimitRef::Entry& numbers) {
     if (!whole_micros(limit.period)) {
         return std::nullopt;
     }
-    made.b = static_cast<double>(limit.period.count() / static_cast<std::int64_t>(nanos_per_micro));
+    const std::int64_t micros = limit.period.count() / static_cast<std::int64_t>(nanos_per_micro);
+    made.b = static_cast<double>(micros);
     return made;
 }
 

@@ -8,20 +8,12 @@
 #include <algorithm>
 #include <cerrno>
 #include <climits>
-#include <system_error>
 #include <utility>
 
+#include "base/errno_status.h"
 #include "base/text.h"
 
 namespace ration {
-
-namespace {
-
-std::string reason(int error) {
-    return std::generic_category().message(error);
-}
-
-}  // namespace
 
 absl::StatusOr<LogFile> LogFile::open(const LogTarget& target) {
     LogFile file;
@@ -32,7 +24,8 @@ absl::StatusOr<LogFile> LogFile::open(const LogTarget& target) {
     if (target.kind == LogTarget::Kind::file) {
         file.fd_ = ::open(target.path.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0640);
         if (file.fd_ < 0) {
-            return absl::InvalidArgumentError(cat("access log ", target.path, ": ", reason(errno)));
+            return absl::InvalidArgumentError(
+                cat("access log ", target.path, ": ", errno_text(errno)));
         }
         file.owned_ = true;
     }
@@ -96,7 +89,7 @@ absl::Status LogFile::write_some(std::string_view text, std::size_t& written) {
     }
     const ssize_t count = ::write(fd_, text.data(), text.size());
     if (count < 0 && errno != EINTR && errno != EAGAIN) {
-        return absl::UnavailableError(cat("access log: ", reason(errno)));
+        return absl::UnavailableError(cat("access log: ", errno_text(errno)));
     }
     written = static_cast<std::size_t>(std::max<ssize_t>(count, 0));
     return absl::OkStatus();

@@ -32,6 +32,7 @@ public:
     [[nodiscard]] bool too_many() const { return too_many_; }
 
 private:
+    // NOLINTNEXTLINE(readability-function-size): Beast's signature
     void on_request_impl(beast::http::verb, beast::string_view method, beast::string_view target,
                          int version, beast::error_code& ec) override {
         if constexpr (is_request) {

@@ -1,9 +1,9 @@
 #include "server/proxy/upstream_connection.h"
 
 #include <algorithm>
-#include <cstring>
 #include <utility>
 
+#include "base/errno_status.h"
 #include "server/proxy/upstream_pool.h"
 
 namespace ration {
@@ -80,7 +80,7 @@ bool UpstreamConnection::quiet() {
 
 void UpstreamConnection::connected() {
     if (const int error = net::connect_error(stream_.fd()); error != 0) {
-        connect_failed(std::strerror(error));
+        connect_failed(errno_text(error));
         return;
     }
     state_ = stream_.tls() ? State::handshake : State::ready;
