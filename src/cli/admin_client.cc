@@ -38,6 +38,7 @@ std::size_t take_piece(char* data, std::size_t size, std::size_t count, void* in
 absl::StatusOr<std::string> token_of(const AdminOptions& options) {
     std::string token;
     if (!options.token_env.empty()) {
+        // NOLINTNEXTLINE(concurrency-mt-unsafe): nothing here changes the environment
         const char* value = std::getenv(options.token_env.c_str());
         if (value == nullptr) {
             return absl::InvalidArgumentError(

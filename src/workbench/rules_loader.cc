@@ -7,7 +7,8 @@
 namespace ration {
 
 const char* process_environment(const char* name) {
-    return std::getenv(name);
+    return std::getenv(
+        name);  // NOLINT(concurrency-mt-unsafe): nothing here changes the environment
 }
 
 std::shared_ptr<const Directory> empty_directory() {

@@ -47,7 +47,7 @@ absl::Status CaseRun::take_requests(const TestStep& step) {
         const Mono at = first_mono + step.when + step.every * static_cast<std::int64_t>(n - 1);
         const std::size_t ticket = answers_.size();
         answers_.emplace_back();
-        const absl::Status asked = service_->request(at, *std::move(request), ticket);
+        absl::Status asked = service_->request(at, *std::move(request), ticket);
         if (!asked.ok()) {
             return asked;
         }
