@@ -15,7 +15,6 @@ namespace ration {
 namespace {
 
 constexpr std::string_view hex = "0123456789ABCDEF";
-// A remote store answers so many well within a call's deadline.
 
 std::string encoded(std::string_view text) {
     std::string out;

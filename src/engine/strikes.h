@@ -69,7 +69,8 @@ struct KeptBlock {
     Wall forget_at{};
 };
 
-inline constexpr std::size_t max_put_back = 64;  // blocks at once
+// Blocks at once: a remote store answers so many well within a call's deadline.
+inline constexpr std::size_t max_put_back = 64;
 
 // Puts these blocks and their levels, at most `max_put_back`, into the counters where they are not;
 // all of them in three calls. How many blocks were put there; nullopt: some got no answer, and may
