@@ -5,96 +5,135 @@ import {discard, isStream, peek} from './bodies.js';
 import {errorKind} from './errors.js';
 import {MAX_BODY_BYTES} from './hints.js';
 import {decideRedirect, isRedirect} from './redirect.js';
+import {openTransfer} from './transfer.js';
 
 const ERROR_BODY_MS = 5_000; // for reading why something was refused
 
-export async function attempt(call, timeoutMs) {
-    const {deadlines} = call.shared;
-    const controller = new AbortController();
-    const state = {timedOut: false, unlink: null};
-    const deadline = deadlines.add(timeoutMs, () => {
-        state.timedOut = true;
-        controller.abort(new DOMException('The attempt took too long.', 'TimeoutError'));
-    });
-    try {
-        const signal = linked(call.request.signal, controller, state);
-        const first = firstHop(call);
-        call.sameOrigin = true;
-        let response = await sendHop(call, first, signal);
-        if (first.follows && isRedirect(response.status)) {
-            response = await followRedirects(call, first, response, signal);
+// Not async, and with as few promises as can be: each of them costs every call.
+export class Attempt {
+    // Calls `settle` with the outcome, once.
+    constructor(call, settle) {
+        this.call = call;
+        this.settle = settle;
+        this.transfer = null;
+        this.hop = null; // the first
+        this.timedOut = false;
+        this.headCame = false;
+        this.at = 0;
+        this.holds = true;
+    }
+
+    start(until) {
+        const {call} = this;
+        const {shared, request, settings} = call;
+        this.at = until;
+        shared.deadlines.add(this);
+        this.transfer = openTransfer(settings.fetch ?? globalThis.fetch, request);
+        this.hop = firstHop(call);
+        try {
+            this.sendHop(this.hop).then((response) => this.answered(response), (error) => this.failed(error));
+        } catch (error) {
+            this.failed(error);
         }
-        const outcome = readAtOnce(call, response) ?? await readOutcome(call, response);
-        outcome.controller = controller;
-        state.unlink = null;
-        return outcome;
-    } catch (error) {
-        if (call.request.signal?.aborted) {
-            return {type: 'transport_error', error: 'cancelled', cause: error};
+    }
+
+    // The attempt's time is over. What has begun to be answered fails where its body is read, if it has to be.
+    late() {
+        this.timedOut = true;
+        const error = new DOMException('The attempt took too long.', 'TimeoutError');
+        this.transfer.cut(error);
+        if (!this.headCame) {
+            this.failed(error);
         }
-        return {type: 'transport_error', error: state.timedOut ? 'attempt_timeout' : errorKind(error), cause: error};
-    } finally {
-        deadlines.remove(deadline);
-        state.unlink?.();
+    }
+
+    answered(response) {
+        if (this.settle === null) {
+            discard(response); // too late: nobody hears it
+            return;
+        }
+        this.headCame = true;
+        const redirected = this.hop.follows && isRedirect(response.status);
+        if (!redirected && response.status < 400 && this.call.settings.wholeAnswers === 0) {
+            this.ends(outcomeOf(response), true); // the usual case: nothing of the body has to be read
+            return;
+        }
+        const reading = redirected ? this.followRedirects(response) : readOutcome(this.call, response);
+        reading.then((outcome) => this.ends(outcome, true), (error) => this.failed(error));
+    }
+
+    failed(error) {
+        if (this.settle !== null) {
+            const cancelled = this.call.request.signal?.aborted;
+            const kind = cancelled ? 'cancelled' : this.timedOut ? 'attempt_timeout' : errorKind(error);
+            this.ends({type: 'transport_error', error: kind, cause: error}, false);
+        }
+    }
+
+    ends(outcome, answered) {
+        const {call, settle, transfer} = this;
+        this.settle = null;
+        call.shared.deadlines.remove(this);
+        transfer.over(answered);
+        outcome.transfer = transfer;
+        settle(outcome);
+    }
+
+    sendHop(hop) {
+        const {call, transfer} = this;
+        const {request} = call;
+        const init = {
+            method: hop.method, headers: headersFor(call, hop), redirect: hop.follows ? 'manual' : request.redirect,
+        };
+        if (hop.body !== null && hop.body.kind !== 'none') {
+            init.body = hop.body.make();
+            if (isStream(init.body)) {
+                init.duplex = 'half';
+            }
+        }
+        if (request.extras !== null) {
+            Object.assign(init, request.extras);
+        }
+        return transfer.fetch(hop.url, init);
+    }
+
+    async followRedirects(redirect) {
+        const {call} = this;
+        let {hop} = this;
+        let response = redirect;
+        for (let followed = 0; isRedirect(response.status); followed += 1) {
+            const location = response.headers.get('location');
+            const decision = decideRedirect(call.policy, {
+                method: hop.method.toUpperCase(), status: response.status, from: hop.url, location, followed});
+            if (decision.action === 'stop' || hop.body?.kind === 'stream_once_consumed') {
+                call.redirectReason = decision.reason ?? 'body_not_replayable';
+                break;
+            }
+            discard((await peek(response, MAX_BODY_BYTES)).response);
+            hop = {
+                url: decision.url, method: decision.method, body: decision.dropBody ? null : hop.body,
+                dropSecrets: hop.dropSecrets || decision.dropSecrets, follows: true,
+            };
+            call.sameOrigin = !hop.dropSecrets;
+            this.headCame = false;
+            response = await this.sendHop(hop);
+            if (this.settle === null) {
+                discard(response);
+                throw this.transfer.reason; // too late: nobody hears it
+            }
+            this.headCame = true;
+        }
+        return readOutcome(call, response);
     }
 }
 
-// The caller's abort must reach the body too, which is read after the attempt is over.
-function linked(signal, controller, state) {
-    if (!signal) {
-        return controller.signal;
-    }
-    if (typeof AbortSignal.any === 'function') {
-        return AbortSignal.any([signal, controller.signal]);
-    }
-    const follow = () => controller.abort(signal.reason);
-    signal.addEventListener('abort', follow, {once: true});
-    state.unlink = () => signal.removeEventListener('abort', follow);
-    return controller.signal;
-}
-
-function firstHop({request, settings}) {
+export function firstHop(call) {
+    const {request, settings} = call;
+    call.sameOrigin = true;
     return {
         url: request.place.href, method: request.method, body: request.body, dropSecrets: false,
         follows: settings.redirects === 'client' && (request.redirect ?? 'follow') === 'follow',
     };
-}
-
-function sendHop(call, hop, signal) {
-    const {request, settings} = call;
-    const init = {
-        method: hop.method, headers: headersFor(call, hop), signal,
-        redirect: hop.follows ? 'manual' : request.redirect, body: hop.body?.make(),
-    };
-    if (request.extras) {
-        Object.assign(init, request.extras);
-    }
-    if (isStream(init.body)) {
-        init.duplex = 'half';
-    }
-    return settings.fetch(hop.url, init);
-}
-
-async function followRedirects(call, first, redirect, signal) {
-    let hop = first;
-    let response = redirect;
-    for (let followed = 0; isRedirect(response.status); followed += 1) {
-        const location = response.headers.get('location');
-        const decision = decideRedirect(call.policy, {
-            method: hop.method.toUpperCase(), status: response.status, from: hop.url, location, followed});
-        if (decision.action === 'stop' || hop.body?.kind === 'stream_once_consumed') {
-            call.redirectReason = decision.reason ?? 'body_not_replayable';
-            break;
-        }
-        discard((await peek(response, MAX_BODY_BYTES)).response);
-        hop = {
-            url: decision.url, method: decision.method, body: decision.dropBody ? null : hop.body,
-            dropSecrets: hop.dropSecrets || decision.dropSecrets, follows: true,
-        };
-        call.sameOrigin = !hop.dropSecrets;
-        response = await sendHop(call, hop, signal);
-    }
-    return response;
 }
 
 // The caller's own value is passed on as it is unless something has to be added or taken away.
@@ -134,7 +173,7 @@ function headersFor(call, hop) {
 export function abandon(outcome) {
     if (outcome.type === 'response' && !outcome.drained) {
         discard(outcome.response);
-        outcome.controller.abort();
+        outcome.transfer.cut();
     }
 }
 
@@ -142,13 +181,8 @@ function outcomeOf(response) {
     const {headers} = response;
     return {
         type: 'response', status: response.status, header: (name) => headers.get(name), body: null, response,
-        drained: false, controller: null,
+        drained: false, transfer: null,
     };
-}
-
-// The usual case without a promise: nothing of the body has to be read. Null otherwise.
-function readAtOnce(call, response) {
-    return response.status < 400 && call.settings.wholeAnswers === 0 ? outcomeOf(response) : null;
 }
 
 async function readOutcome(call, response) {

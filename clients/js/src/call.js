@@ -1,30 +1,14 @@
 // One logical call: admit, send, decide, wait, again. Everything that knows a rule is elsewhere.
 
-import {abandon, attempt} from './attempt.js';
+import {Attempt, abandon} from './attempt.js';
 import {Waiter} from './clock.js';
 import {decide, readAnswer} from './decide.js';
 import {MESSAGES, RationError} from './errors.js';
 import {makeTicket} from './gate.js';
-import {tellsLimits} from './limits.js';
+import {mark} from './marks.js';
 import {PATH_BUCKET, fieldValue} from './request.js';
 
-const INFO = Symbol('ration');
-
-// On the result itself: a WeakMap of every answer would cost the garbage collector more than the call.
-function remember(infos, result, info) {
-    if (Object.hasOwn(result, INFO) ||
-        !Reflect.defineProperty(result, INFO, {value: info, configurable: true, writable: true})) {
-        infos.set(result, info);
-    }
-}
-
-// What was remembered of an answer or error; an abort's reason may have ended several calls, the last one counts.
-export function recall(infos, result) {
-    return infos.get(result) ?? result?.[INFO];
-}
-
 const SUCCESS = {action: 'stop', reason: 'success', retryAtUnixMs: null}; // as decide says of every answer below 400
-const NOTHING_TOLD = {told: {limits: [], floorMs: null, source: 'backoff'}, refused: false};
 const WAKEABLE = new Set(['gate', 'concurrency']); // other waits end at their moment and not before
 
 export class Call {
@@ -65,30 +49,17 @@ export class Call {
         this.doubtKey = this.key === null ? null : `${request.place.origin}\n${this.key}`;
     }
 
-    async run() {
+    run() {
         this.shared.counters.calls += 1;
-        for (;;) {
-            this.throwIfCancelled();
-            if (this.shared.pacer) {
-                await this.paced();
-            }
-            const tickets = this.admittedAtOnce() ?? await this.admitted();
-            const outcome = await this.send();
-            if (outcome.status < 400 && !tellsLimits(outcome.header) && !this.request.signal?.aborted) {
-                this.learnSuccess(tickets, outcome);
-                return this.end(outcome, SUCCESS);
-            }
-            const told = readAnswer(outcome, this.clock.wall());
-            this.learn(tickets, outcome, told);
-            if (outcome.status < 400 && !this.request.signal?.aborted) {
-                return this.end(outcome, SUCCESS);
-            }
-            const decision = this.decision(outcome, told);
-            if (decision.action === 'stop') {
-                return this.end(outcome, decision);
-            }
-            await this.waitToRetry(outcome, decision);
-        }
+        return this.round(this.startedAt);
+    }
+
+    // One send and all that comes of it. Async only where something has to be waited for: each layer of promises costs
+    // every call.
+    round(now) {
+        this.throwIfCancelled();
+        const tickets = this.shared.pacer === null ? this.admittedAtOnce(now) : null;
+        return tickets === null ? this.admitted().then((each) => this.send(each, this.clock.now())) : this.send(tickets, now);
     }
 
     // Admission
@@ -100,26 +71,24 @@ export class Call {
     }
 
     // The usual case without a promise: the only gate is open. Null when the call has to wait.
-    admittedAtOnce() {
-        const gates = this.origin.concurrency ? [] : this.gates();
+    admittedAtOnce(now) {
+        const gates = this.origin.concurrency === null ? this.gates(now) : [];
         if (gates.length !== 1) {
             return null;
         }
         const [gate] = gates;
         const ticket = makeTicket(null, this.spread);
-        const now = this.clock.now();
-        if (gate.ask(ticket, now) !== 'go') {
-            gate.leave(ticket, now);
-            return null;
-        }
-        return this.passedAll([{gate, ticket}]);
+        return gate.enter(ticket, now) ? this.passedAll([{gate, ticket}], now) : null;
     }
 
     // The tickets of the gates that let this call in: each must be handed to `learn`.
     async admitted() {
+        if (this.shared.pacer !== null) {
+            await this.paced();
+        }
         const tickets = [];
         try {
-            for (const gate of this.gates()) {
+            for (const gate of this.gates(this.clock.now())) {
                 const ticket = makeTicket(this.waiter.wake, this.spread);
                 tickets.push({gate, ticket});
                 await this.passGate(gate, ticket);
@@ -129,12 +98,12 @@ export class Call {
             this.giveBack(tickets);
             throw error;
         }
-        return this.passedAll(tickets);
+        return this.passedAll(tickets, this.clock.now());
     }
 
-    passedAll(tickets) {
+    passedAll(tickets, now) {
         try {
-            this.passLocalRefusals();
+            this.passLocalRefusals(now);
             return tickets;
         } catch (error) {
             this.giveBack(tickets);
@@ -142,9 +111,9 @@ export class Call {
         }
     }
 
-    gates() {
+    gates(now) {
         const {shared} = this;
-        const main = shared.gates.open(this.gateKey, this.clock.now());
+        const main = shared.gates.open(this.gateKey, now);
         // A repeat under a key may be of a call that was done: its answer is there to be had.
         const repeats = this.key !== null && (this.attempts > 0 || shared.doubts.has(this.doubtKey));
         const narrow = repeats ? undefined : shared.narrowGates.find(this.narrowKey);
@@ -180,9 +149,8 @@ export class Call {
         }
     }
 
-    passLocalRefusals() {
+    passLocalRefusals(now) {
         const {breaker, throttle, concurrency} = this.origin;
-        const now = this.clock.now();
         const reason = throttle?.rejects(now, this.settings.random) ? 'throttled'
             : breaker && !breaker.allows(now) ? 'breaker_open' : null;
         if (reason) {
@@ -205,20 +173,50 @@ export class Call {
 
     // Sending and learning
 
-    send() {
+    send(tickets, now) {
         this.attempts += 1;
         this.shared.counters.sends += 1;
-        const left = this.startedAt + this.policy.totalDeadlineMs - this.clock.now();
-        const {onSend, onAnswer} = this.settings.hooks; // an event that nobody hears is not made
-        if (onSend) {
+        if (this.settings.hooks.onSend) { // an event that nobody hears is not made
             this.hook('onSend', {attempt: this.attempts, method: this.method, url: this.request.place.href});
         }
-        const ending = attempt(this, Math.max(1, Math.min(this.policy.attemptTimeoutMs, left)));
-        return !onAnswer ? ending : ending.then((outcome) => {
+        const end = Math.min(now + this.policy.attemptTimeoutMs, this.startedAt + this.policy.totalDeadlineMs);
+        return new Promise((resolve, reject) => this.attempt(tickets, resolve, reject).start(Math.max(now + 1, end)));
+    }
+
+    // The first attempt of a call that began as a plain one.
+    goOn({startedAt, gate, ticket}, resolve, reject) {
+        this.startedAt = startedAt;
+        this.attempts = 1;
+        return this.attempt([{gate, ticket}], resolve, reject);
+    }
+
+    // An attempt whose outcome decides what the call comes to.
+    attempt(tickets, resolve, reject) {
+        return new Attempt(this, (outcome) => {
+            try {
+                resolve(this.settle(tickets, outcome));
+            } catch (error) {
+                reject(error);
+            }
+        });
+    }
+
+    // What the call comes to after an attempt: its answer, or a promise of the next round.
+    settle(tickets, outcome) {
+        if (this.settings.hooks.onAnswer) {
             this.hook('onAnswer', {attempt: this.attempts, status: outcome.status ?? null, error: outcome.error ?? null,
                 response: outcome.response ?? null});
-            return outcome;
-        });
+        }
+        const told = readAnswer(outcome, this.clock.wall());
+        this.learn(tickets, outcome, told);
+        if (outcome.status < 400 && !this.request.signal?.aborted) {
+            return this.end(outcome, SUCCESS);
+        }
+        const decision = this.decision(outcome, told);
+        if (decision.action === 'stop') {
+            return this.end(outcome, decision);
+        }
+        return this.waitToRetry(outcome, decision).then(() => this.round(this.clock.now()));
     }
 
     learn(tickets, outcome, told) {
@@ -237,17 +235,6 @@ export class Call {
         }
         this.learnHealth(outcome, now);
         this.learnDoubt(outcome, answered);
-    }
-
-    // What `learn` does when an answer tells nothing but that it went well.
-    learnSuccess(tickets, outcome) {
-        const now = this.clock.now();
-        this.last = {status: outcome.status, errorType: null};
-        for (const {gate, ticket} of tickets) {
-            gate.done(ticket, NOTHING_TOLD, now);
-        }
-        this.learnHealth(outcome, now);
-        this.learnDoubt(outcome, true);
     }
 
     learnHealth(outcome, now) {
@@ -362,9 +349,9 @@ export class Call {
 
     finish(reason, retryAt) {
         const {status, errorType} = this.last;
-        this.info = Object.freeze({
+        this.info = { // frozen when it is asked for
             attempts: this.attempts, reason, retryAt, idempotencyKey: this.key, waitedMs: this.waitedMs, status, errorType,
-        });
+        };
         if (this.settings.hooks.onDone) {
             const {idempotencyKey, ...told} = this.info; // hooks lead to logs, where no key belongs
             this.hook('onDone', {...told, attempt: this.attempts});
@@ -373,7 +360,7 @@ export class Call {
 
     noted(result) {
         if (result !== null && (typeof result === 'object' || typeof result === 'function')) {
-            remember(this.settings.infos, result, this.info);
+            mark(result, this.info);
         }
         return result;
     }

@@ -18,44 +18,59 @@ export class Deadlines {
     constructor(clock) {
         this.clock = clock;
         this.entries = new Set();
+        this.holding = 0;
         this.timer = null;
         this.firesAt = Infinity;
         this.fire = () => this.fired();
     }
 
-    // Calls `late` in `ms` milliseconds, unless it is removed before.
-    add(ms, late) {
-        const entry = {at: this.clock.now() + ms, late};
+    // Calls `entry.late()` at the moment `entry.at`, unless the entry is removed before. `entry.holds` says whether the
+    // process must not end until then.
+    add(entry) {
         this.entries.add(entry);
-        if (entry.at < this.firesAt) {
-            if (this.timer !== null) {
-                this.clock.clearTimeout(this.timer);
-            }
+        if (this.timer === null || entry.at < this.firesAt) {
             this.arm(entry.at);
-        } else if (this.entries.size === 1) {
-            this.timer.ref?.();
+        }
+        if (entry.holds) {
+            this.holding += 1;
+            if (this.holding === 1) {
+                this.timer.ref?.();
+            }
         }
         return entry;
     }
 
     remove(entry) {
-        this.entries.delete(entry);
-        if (this.entries.size > 0 || this.timer === null) {
+        if (!this.entries.delete(entry)) {
             return;
         }
-        if (typeof this.timer.unref === 'function') {
-            this.timer.unref();
-        } else {
-            this.clock.clearTimeout(this.timer);
-            this.timer = null;
-            this.firesAt = Infinity;
+        if (entry.holds) {
+            this.holding -= 1;
+            if (this.holding === 0) {
+                this.timer.unref?.();
+            }
+        }
+        if (this.entries.size === 0 && this.timer.unref === undefined) {
+            this.clear();
         }
     }
 
     arm(moment) {
+        this.clear();
         const now = this.clock.now();
         this.timer = this.clock.setTimeout(this.fire, Math.min(Math.max(1, Math.ceil(moment - now)), MAX_TIMER_MS));
         this.firesAt = Math.min(moment, now + MAX_TIMER_MS);
+        if (this.holding === 0) {
+            this.timer.unref?.();
+        }
+    }
+
+    clear() {
+        if (this.timer !== null) {
+            this.clock.clearTimeout(this.timer);
+            this.timer = null;
+            this.firesAt = Infinity;
+        }
     }
 
     fired() {
@@ -73,6 +88,7 @@ export class Deadlines {
         }
         for (const entry of due) {
             this.entries.delete(entry);
+            this.holding -= entry.holds ? 1 : 0;
         }
         if (this.entries.size > 0) {
             this.arm(next);

@@ -8,7 +8,7 @@ export class RationError extends Error {
         super(message);
         this.name = 'RationError';
         this.reason = info.reason;
-        this.info = info;
+        this.info = Object.freeze(info);
     }
 }
 

@@ -20,6 +20,18 @@ export class Gate {
         this.queue = []; // tickets, in the order in which they go
     }
 
+    // The usual case of `ask`: nobody waits and nothing is closed. False, and nothing changed, when the call has to ask.
+    enter(ticket, now) {
+        const free = this.queue.length === 0 && !this.probeNeeded && !this.probe && now >= this.opensAt &&
+            this.inFlight < this.bound();
+        if (free) {
+            this.inFlight += 1;
+            ticket.queued = true;
+            ticket.granted = true;
+        }
+        return free;
+    }
+
     // May the ticket's call be sent now? 'go', {waitUntil} (null: until `ticket.wake` is called) or
     // {rejectUntil} when the gate opens later than the policy lets a call wait.
     ask(ticket, now) {

@@ -7,10 +7,12 @@
 //
 // All calls of one client share what answers told: make one client and keep it.
 
-import {Call, recall} from './call.js';
+import {Call} from './call.js';
 import {SYSTEM_CLOCK} from './clock.js';
+import {markOf} from './marks.js';
+import {PlainCalls} from './plain.js';
 import {DEFAULT_POLICY, makePolicy} from './policy.js';
-import {NOTHING, PATH_BUCKET, PlaceBook, fieldValue, readRequest, routeMatcher} from './request.js';
+import {NOTHING, ORIGIN_BUCKET, PATH_BUCKET, PlaceBook, readRequest, routeMatcher, standardCredential} from './request.js';
 import {MAX_GATES, Shared} from './shared.js';
 
 export {RationError} from './errors.js';
@@ -32,15 +34,20 @@ export function createClient(options = {}) {
         const policy = policyOf(settings, request.own);
         return new Call(shared, request, settingsOf(settings, request.own), policy).run();
     };
+    const plain = PlainCalls.suit(settings) ? new PlainCalls(shared, settings, places) : null;
     const client = (input, init) => { // not async: each layer of promises costs every call
         try {
+            const sent = plain === null ? null : plain.send(input, init);
+            if (sent !== null) {
+                return sent;
+            }
             const reading = readRequest(input, init, settings, places);
             return reading instanceof Promise ? reading.then(start) : start(reading);
         } catch (error) {
             return Promise.reject(error);
         }
     };
-    client.info = (result) => (Object(result) === result ? recall(settings.infos, result) : undefined);
+    client.info = (result) => (Object(result) === result ? Object.freeze(markOf(result)) : undefined);
     client.stats = () => shared.stats();
     return client;
 }
@@ -60,7 +67,7 @@ function makeSettings(options) {
     return {
         policy,
         nested: options.nested === true,
-        fetch: options.fetch ?? ((url, init) => globalThis.fetch(url, init)),
+        fetch: options.fetch ?? null, // the platform's, as it is when a call is made
         clock: options.clock ?? SYSTEM_CLOCK,
         random: options.random ?? Math.random,
         newKey: options.newKey ?? (() => globalThis.crypto?.randomUUID?.() ?? uuidFrom(Math.random)),
@@ -80,7 +87,6 @@ function makeSettings(options) {
         concurrency: optional(options.concurrency, ['initial', 'min', 'max', 'increasePerWindow', 'decreaseFactor',
             'decreaseAtMostEveryMs']),
         pace: optional(options.pace, ['ratePerMin', 'burst']),
-        infos: new WeakMap(),
     };
 }
 
@@ -94,7 +100,7 @@ function bucketOf(bucket) {
         return PATH_BUCKET;
     }
     if (bucket === 'origin') {
-        return () => '';
+        return ORIGIN_BUCKET;
     }
     if (typeof bucket !== 'function') {
         throw new TypeError("bucket must be 'path', 'origin' or a function");
@@ -114,10 +120,6 @@ function keyRule(idempotency) {
         throw new TypeError("idempotency must be 'caller', 'auto', an array of routes or a function");
     }
     return idempotency;
-}
-
-function standardCredential({headers}) {
-    return fieldValue(headers, 'authorization') ?? fieldValue(headers, 'x-api-key') ?? '';
 }
 
 function policyOf(settings, own) {

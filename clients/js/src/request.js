@@ -4,6 +4,7 @@ import {readBody, streamBody} from './bodies.js';
 
 export const NOTHING = Object.freeze({});
 export const PATH_BUCKET = ({operation}) => operation; // each method and path has a gate of its own
+export const ORIGIN_BUCKET = () => '';
 const NO_BODY = Object.freeze({kind: 'none', make: () => undefined, type: null});
 const COPIED = ['cache', 'credentials', 'integrity', 'keepalive', 'mode', 'referrer', 'referrerPolicy', 'redirect'];
 const SET_EACH_TIME = new Set(['method', 'headers', 'body', 'signal', 'redirect', 'ration']);
@@ -80,6 +81,15 @@ class Asked {
     }
 }
 
+// The Asked of a plain call.
+export function askedPlainly({place, method, headers, body}) {
+    const result = new Asked(place, method, {headers}, NOTHING);
+    if (body !== undefined) {
+        result.body = {kind: 'buffered', make: () => body, type: null};
+    }
+    return result;
+}
+
 // Gives an Asked at once where there is no body to read, else a promise of it.
 export function readRequest(input, given, settings, places) {
     const init = given ?? NOTHING;
@@ -131,8 +141,12 @@ export function fieldValue(headers, name) {
         return headers.get(name);
     }
     if (typeof headers[Symbol.iterator] !== 'function') {
-        const field = Object.keys(headers).find((each) => each.length === name.length && each.toLowerCase() === name);
-        return field === undefined ? null : String(headers[field]);
+        for (const field of Object.keys(headers)) {
+            if (field.length === name.length && field.toLowerCase() === name) {
+                return String(headers[field]);
+            }
+        }
+        return null;
     }
     for (const [field, value] of headers) {
         if (field.toLowerCase() === name) {
@@ -140,6 +154,10 @@ export function fieldValue(headers, name) {
         }
     }
     return null;
+}
+
+export function standardCredential({headers}) {
+    return fieldValue(headers, 'authorization') ?? fieldValue(headers, 'x-api-key') ?? '';
 }
 
 // A function that says whether a request ("POST", "/v1/bookings") is on the list of patterns;

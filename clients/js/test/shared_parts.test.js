@@ -7,6 +7,8 @@ import {Deadlines} from '../src/clock.js';
 import {MAX_PLACES, MAX_PLACE_CHARACTERS, PlaceBook} from '../src/request.js';
 import {VirtualClock} from './virtual.js';
 
+const entry = (clock, ms, late = () => {}, holds = true) => ({at: clock.now() + ms, late, holds});
+
 // Runs the clock to `moment`, timers and all.
 function runTo(clock, moment) {
     for (;;) {
@@ -26,7 +28,7 @@ test('each deadline is called at its moment, on one timer', () => {
     const deadlines = new Deadlines(clock);
     const late = [];
     for (const ms of [300, 100, 200, 100]) {
-        deadlines.add(ms, () => late.push([ms, clock.now()]));
+        deadlines.add(entry(clock, ms, () => late.push([ms, clock.now()])));
         assert.equal(clock.timers.size, 1);
     }
     runTo(clock, 99);
@@ -40,15 +42,15 @@ test('one that was removed is never called, and the last takes the timer with it
     const clock = new VirtualClock(0);
     const deadlines = new Deadlines(clock);
     const late = [];
-    const first = deadlines.add(100, () => late.push('first'));
-    const second = deadlines.add(200, () => late.push('second'));
+    const first = deadlines.add(entry(clock, 100, () => late.push('first')));
+    const second = deadlines.add(entry(clock, 200, () => late.push('second')));
     deadlines.remove(first);
     runTo(clock, 150);
     assert.deepEqual(late, []);
     assert.equal(clock.timers.size, 1);
     deadlines.remove(second);
     assert.equal(clock.timers.size, 0);
-    deadlines.add(50, () => late.push('third'));
+    deadlines.add(entry(clock, 50, () => late.push('third')));
     runTo(clock, 1000);
     assert.deepEqual(late, ['third']);
 });
@@ -57,9 +59,9 @@ test('a timer that fires early is set again, and one further off than timers rea
     const clock = new VirtualClock(0, {timerErrorMs: -15});
     const deadlines = new Deadlines(clock);
     const late = [];
-    deadlines.add(1000, () => late.push(clock.now()));
-    deadlines.add(2 ** 33, () => late.push(clock.now()));
-    deadlines.add(Infinity, () => assert.fail('never'));
+    deadlines.add(entry(clock, 1000, () => late.push(clock.now())));
+    deadlines.add(entry(clock, 2 ** 33, () => late.push(clock.now())));
+    deadlines.add(entry(clock, Infinity, () => assert.fail('never')));
     runTo(clock, 2000);
     assert.deepEqual(late, [1000]);
     runTo(clock, 2 ** 33 - 1);
@@ -72,11 +74,11 @@ test('one that adds and removes others when it is called', () => {
     const clock = new VirtualClock(0);
     const deadlines = new Deadlines(clock);
     const late = [];
-    const other = deadlines.add(200, () => late.push('other'));
-    deadlines.add(100, () => {
+    const other = deadlines.add(entry(clock, 200, () => late.push('other')));
+    deadlines.add(entry(clock, 100, () => {
         deadlines.remove(other);
-        deadlines.add(50, () => late.push(clock.now()));
-    });
+        deadlines.add(entry(clock, 50, () => late.push(clock.now())));
+    }));
     runTo(clock, 1000);
     assert.deepEqual(late, [150]);
     assert.equal(clock.timers.size, 0);
@@ -90,8 +92,8 @@ test('a timer of the platform holds the process only while something waits', () 
         return timer;
     }});
     for (let round = 0; round < 3; round += 1) {
-        const a = deadlines.add(100, () => {});
-        const b = deadlines.add(100, () => {});
+        const a = deadlines.add(entry({now: () => 0}, 100));
+        const b = deadlines.add(entry({now: () => 0}, 100));
         assert.ok(timer.held);
         deadlines.remove(a);
         assert.ok(timer.held);
