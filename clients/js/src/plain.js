@@ -14,6 +14,7 @@ import {ORIGIN_BUCKET, PATH_BUCKET, askedPlainly, fieldValue, standardCredential
 import {Transfer, dispatcherFor} from './transfer.js';
 
 const METHODS = new Set(['GET', 'HEAD', 'OPTIONS', 'PUT', 'DELETE', 'POST', 'PATCH']); // as fetch sends them
+const HOOKS = ['onSend', 'onAnswer', 'onWait', 'onDone'];
 const NOTHING_TOLD = {told: null, refused: false};
 
 export class PlainCalls {
@@ -29,7 +30,7 @@ export class PlainCalls {
     static suit({policy, hooks, fetch, bucket, credential, redirects, wholeAnswers, breaker, throttle, concurrency, pace}) {
         return policy.idempotency === 'caller' && (bucket === PATH_BUCKET || bucket === ORIGIN_BUCKET) &&
             credential === standardCredential && redirects === 'client' && wholeAnswers === 0 && fetch === null &&
-            Object.values(hooks).every((hook) => !hook) && !breaker && !throttle && !concurrency && !pace;
+            !HOOKS.some((name) => hooks[name]) && !breaker && !throttle && !concurrency && !pace;
     }
 
     // A promise as the client gives it, or null when the call has to go the other way.
@@ -105,7 +106,11 @@ class PlainCall extends Transfer {
             const {place, method, headers, body} = this.asked;
             const init = {method, headers, redirect: 'manual', body, dispatcher: this};
             const {send} = this;
-            send(place.href, init).then((response) => this.answered(response), (error) => this.failed(error));
+            try {
+                send(place.href, init).then((response) => this.answered(response), (error) => this.failed(error));
+            } catch (error) {
+                this.failed(error);
+            }
         });
     }
 
@@ -131,6 +136,7 @@ class PlainCall extends Transfer {
         shared.origin(place.origin).budget.success();
         shared.deadlines.remove(this);
         this.calls = null;
+        this.asked = null;
         markPlain(response, calls.infoOf(status));
         this.resolve(response);
     }
