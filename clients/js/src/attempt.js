@@ -1,7 +1,7 @@
 // One attempt: send, follow redirects, read what a decision needs. Never throws; gives an outcome
 // in the decision core's words, with `response` or `error` beside it.
 
-import {discard, isStream, peek} from './bodies.js';
+import {discard, isStream, peek, shownAs} from './bodies.js';
 import {errorKind} from './errors.js';
 import {MAX_BODY_BYTES} from './hints.js';
 import {decideRedirect, isRedirect} from './redirect.js';
@@ -47,12 +47,13 @@ export class Attempt {
         }
     }
 
-    answered(response) {
+    answered(given) {
         if (this.settle === null) {
-            discard(response); // too late: nobody hears it
+            discard(given); // too late: nobody hears it
             return;
         }
         this.headCame = true;
+        const response = this.transfer.asAnswered(given);
         const redirected = this.hop.follows && isRedirect(response.status);
         if (!redirected && response.status < 400 && this.call.settings.wholeAnswers === 0) {
             this.ends(outcomeOf(response), true); // the usual case: nothing of the body has to be read
@@ -101,7 +102,8 @@ export class Attempt {
         const {call} = this;
         let {hop} = this;
         let response = redirect;
-        for (let followed = 0; isRedirect(response.status); followed += 1) {
+        let followed = 0;
+        for (; isRedirect(response.status); followed += 1) {
             const location = response.headers.get('location');
             const decision = decideRedirect(call.policy, {
                 method: hop.method.toUpperCase(), status: response.status, from: hop.url, location, followed});
@@ -116,14 +118,14 @@ export class Attempt {
             };
             call.sameOrigin = !hop.dropSecrets;
             this.headCame = false;
-            response = await this.sendHop(hop);
+            response = this.transfer.asAnswered(await this.sendHop(hop));
             if (this.settle === null) {
                 discard(response);
                 throw this.transfer.reason; // too late: nobody hears it
             }
             this.headCame = true;
         }
-        return readOutcome(call, response);
+        return readOutcome(call, followed === 0 ? response : shownAs(response, {redirected: true}));
     }
 }
 

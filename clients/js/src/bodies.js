@@ -152,13 +152,21 @@ function restOf(reader, seen) {
     }, {highWaterMark: 0});
 }
 
+// What a Response may not be made with, fetch gives all the same: a status past 599, a text beyond Latin-1.
 function remade(response, body) {
-    const {status, statusText, headers} = response;
-    const made = new Response(body, {status, statusText, headers});
-    for (const name of ['url', 'redirected', 'type']) {
-        Object.defineProperty(made, name, {value: response[name], configurable: true});
+    const {status, statusText, headers, url, redirected, type} = response;
+    const made = new Response(body, {status: Math.min(status, 599), headers});
+    return shownAs(made, {status, statusText, url, redirected, type});
+}
+
+// The response with these fields in place of its own, its clones too.
+export function shownAs(response, fields) {
+    const {clone} = response;
+    const all = {...fields, clone: () => shownAs(clone.call(response), fields)};
+    for (const name in all) {
+        Reflect.defineProperty(response, name, {value: all[name], configurable: true});
     }
-    return made;
+    return response;
 }
 
 // A response that nobody will read gives its connection back.

@@ -5,10 +5,19 @@
 // asked to send the request, and what that is handed beside the request is told the handle that ends it (the Dispatcher
 // interface of undici, which Node's fetch is). So a request gets a dispatcher that hands on to the one in force and keeps
 // the handle; and no signal, once a request through the same fetch, with both, has shown that the dispatcher is asked.
+//
+// The dispatcher also keeps Node's fetch from a repeat of its own. What is answered 421 (Misdirected Request) fetch sends
+// once more, unseen, whatever the method, as the Fetch standard lets it; whether to repeat is for the client to say. So
+// fetch is shown another status in its place, and the answer gets its own back before anybody else sees it.
+
+import {shownAs} from './bodies.js';
 
 // Where the dispatcher in force is found: by fetch as it is from undici 8 on, and before that.
 const IN_FORCE = Symbol.for('undici.globalDispatcher.2');
 const IN_FORCE_BEFORE = Symbol.for('undici.globalDispatcher.1');
+
+const MISDIRECTED = 421;
+const STAND_IN = 400; // of the same class, and no status that fetch treats in its own way
 
 const shown = {fetch: null, place: IN_FORCE_BEFORE}; // the fetch that was seen to ask its dispatcher, and whom it asks else
 
@@ -18,7 +27,7 @@ export function dispatcherFor(fetch) {
 }
 
 export function openTransfer(fetch, {signal, extras}) {
-    const usual = signal === null && extras?.dispatcher === undefined;
+    const usual = signal === null && !extras?.dispatcher;
     const inForce = usual ? dispatcherFor(fetch) : undefined;
     return inForce === undefined ? new SignalledTransfer(fetch, signal, extras) : new Transfer(fetch, inForce);
 }
@@ -31,6 +40,7 @@ export class Transfer {
         this.end = null; // the handle, once the request has a connection
         this.isCut = false;
         this.reason = undefined;
+        this.isMisdirected = false; // the last request was, and fetch does not know
     }
 
     // The promise may outlast `cut`.
@@ -48,6 +58,11 @@ export class Transfer {
         this.isCut = true;
         this.reason = reason;
         this.end?.(reason);
+    }
+
+    // The answer to the last request, with the status that the server gave it.
+    asAnswered(response) {
+        return this.isMisdirected ? shownAs(response, {status: MISDIRECTED}) : response;
     }
 
     // The attempt is over. An answer's body may still be read.
@@ -71,19 +86,41 @@ export class Transfer {
                 begin.call(handler, handle, context);
             }
         };
+        this.isMisdirected = false;
+        if (isNew) {
+            const {onResponseStart} = handler;
+            handler.onResponseStart = (control, status, headers, text) =>
+                onResponseStart.call(handler, control, this.statusForFetch(status), headers, text);
+        } else {
+            const {onHeaders} = handler;
+            handler.onHeaders = (status, headers, resume, text) =>
+                onHeaders.call(handler, this.statusForFetch(status), headers, resume, text);
+        }
         return this.inForce.dispatch(options, handler);
+    }
+
+    statusForFetch(status) {
+        if (status !== MISDIRECTED) {
+            return status;
+        }
+        this.isMisdirected = true;
+        return STAND_IN;
     }
 }
 
-// A request that is ended by a signal. Where fetch is the platform's it is seen whether it asks its dispatcher too.
+// A request that is ended by a signal. A dispatcher that the caller gave is handed on to. Without one, where fetch is the
+// platform's, it is seen whether it asks its dispatcher; a fetch of the caller's own may have chosen one for itself, which
+// must stay.
 class SignalledTransfer extends Transfer {
     constructor(fetch, signal, extras) {
-        super(fetch, globalThis[IN_FORCE_BEFORE] ?? globalThis[IN_FORCE]);
+        const given = extras?.dispatcher || undefined;
+        super(fetch, given ?? globalThis[IN_FORCE_BEFORE] ?? globalThis[IN_FORCE]);
+        this.given = given;
         this.place = null;
         this.unlink = null;
         this.controller = new AbortController();
         this.signal = this.linked(signal);
-        this.watches = this.inForce !== undefined && fetch === globalThis.fetch && extras?.dispatcher === undefined;
+        this.watches = given === undefined && this.inForce !== undefined && fetch === globalThis.fetch;
     }
 
     // The caller's abort must reach the body too, which is read after the attempt is over.
@@ -103,7 +140,7 @@ class SignalledTransfer extends Transfer {
 
     fetch(url, init) {
         init.signal = this.signal;
-        if (this.watches) {
+        if (this.watches || typeof this.given?.dispatch === 'function') {
             init.dispatcher = this;
         }
         const {send} = this;
@@ -117,7 +154,7 @@ class SignalledTransfer extends Transfer {
     over(answered) {
         if (!answered) {
             this.unlink?.();
-        } else if (this.end !== null) {
+        } else if (this.watches && this.end !== null) {
             shown.fetch = this.send;
             shown.place = this.place;
         }
@@ -125,7 +162,7 @@ class SignalledTransfer extends Transfer {
 
     dispatch(options, handler) {
         this.place = handler.onConnect === undefined ? IN_FORCE : IN_FORCE_BEFORE;
-        this.inForce = globalThis[this.place];
+        this.inForce = this.given ?? globalThis[this.place];
         return super.dispatch(options, handler);
     }
 }
