@@ -57,6 +57,7 @@ export interface CallInfo {
 }
 
 export interface Hooks {
+    /** `url` is whole: its query may hold what belongs into no log. */
     onSend?(event: {attempt: number; method: string; url: string}): void;
     onAnswer?(event: {attempt: number; status: number | null; error: string | null; response: Response | null}): void;
     onWait?(event: {attempt: number; source: WaitSource; reason: string | null; ms: number | null}): void;

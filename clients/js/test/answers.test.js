@@ -63,6 +63,13 @@ const WAYS = {
         assert.equal(dispatcher.asked, 1);
         return [client, answer];
     },
+    'with a fetch and a dispatcher of the caller\'s': async (url, init) => {
+        const dispatcher = counting();
+        const client = createClient({fetch: (input, given) => fetch(input, given)});
+        const answer = await client(url, {...init, dispatcher});
+        assert.equal(dispatcher.asked, 1);
+        return [client, answer];
+    },
     'as a Request': async (url, init) => {
         const client = createClient();
         return [client, await client(new Request(url, init))];
