@@ -91,6 +91,9 @@ private:
         return reloader_->in_force().config.admin.token;
     }
     [[nodiscard]] bool counters_answer() override;
+    [[nodiscard]] bool look_at_store();
+    [[nodiscard]] bool ask_store();
+    [[nodiscard]] std::string store_trouble() const;
     [[nodiscard]] bool count_keys();
     [[nodiscard]] CounterStats counter_stats() const;
     [[nodiscard]] ProcessFacts facts() const override;
@@ -103,6 +106,7 @@ private:
     const Wall started_ = parts_.clock.now().wall;
     std::atomic<bool> draining_{false};
     Metrics metrics_;
+    std::mutex store_watch_mutex_;  // held from the question until its answer is noted
     StoreWatch store_watch_;
     LedgerMeter ledger_meter_;
     LedgerWatch ledger_watch_;
@@ -131,9 +135,11 @@ private:
     std::unique_ptr<BlockAdmin> block_admin_;
     std::unique_ptr<AdminServer> admin_;
     std::unique_ptr<Ticker> ticker_;
+    std::unique_ptr<Ticker> recovery_ticker_;  // asks more often while the counters are down
 };
 
 ServerImpl::~ServerImpl() {
+    recovery_ticker_.reset();
     ticker_.reset();
     admin_.reset();
     gateway_.reset();
@@ -154,6 +160,11 @@ absl::Status ServerImpl::open() {
         }
     }
     ticker_ = std::make_unique<Ticker>(parts_.tick, [this] { tick(); });
+    recovery_ticker_ = std::make_unique<Ticker>(parts_.recheck, [this] {
+        if (store_watch_.down()) {
+            static_cast<void>(counters_answer());
+        }
+    });
     say_ready();
     return absl::OkStatus();
 }
@@ -384,21 +395,45 @@ void ServerImpl::tick() {
     Counters& swept = local_ != nullptr ? *local_ : *counters_;
     const std::uint64_t budget = std::max(swept.stats().capacity / ticks_per_sweep, least_sweep);
     swept.sweep(parts_.clock.now(), budget);
-    const bool reached = count_keys();
-    if (reached && redis_counters_ != nullptr) {
+    if (look_at_store() && redis_counters_ != nullptr) {
         watch_for_loss();
     }
-    const MetricsTotals totals = metrics_.totals();
-    store_watch_.look(
-        {.answers = reached && (!store_watch_.in_doubt(totals.store_failures) || counters_answer()),
-         .judged = totals.store_answers,
-         .failed = totals.store_failures,
-         .trouble = redis_ != nullptr ? redis_->monitor().stats().trouble : std::string()});
     ledger_watch_.look(ledger_meter_.totals());
     if (ledger_runner_ != nullptr) {
         write_down_uses(tokens_, *ledger_runner_);
     }
     reloader_->poll();
+}
+
+// False: nobody answered.
+bool ServerImpl::look_at_store() {
+    const std::lock_guard lock(store_watch_mutex_);
+    const bool reached = count_keys();
+    const MetricsTotals totals = metrics_.totals();
+    const bool asked = store_watch_.in_doubt(totals.store_failures);
+    store_watch_.look({.answers = reached && (!asked || ask_store()),
+                       .judged = totals.store_answers,
+                       .failed = totals.store_failures,
+                       .trouble = store_trouble()});
+    return reached;
+}
+
+// What /readyz finds is noted, so that the metric and the log say the same. An outage ends at the
+// second answer in a row, which is asked for at once.
+bool ServerImpl::counters_answer() {
+    const std::lock_guard lock(store_watch_mutex_);
+    const bool was_down = store_watch_.down();
+    bool answers = ask_store();
+    bool up = store_watch_.note(answers, store_trouble());
+    if (was_down && answers && !up) {
+        answers = ask_store();
+        up = store_watch_.note(answers, store_trouble());
+    }
+    return up;
+}
+
+std::string ServerImpl::store_trouble() const {
+    return redis_ != nullptr ? redis_->monitor().stats().trouble : std::string();
 }
 
 // False: nobody answered.
@@ -421,7 +456,7 @@ LedgerTotals ServerImpl::ledger_totals() const {
 
 // Of a store of its own it is asked whether something can be written: one that is full, or only a
 // replica, answers and counts nothing.
-bool ServerImpl::counters_answer() {
+bool ServerImpl::ask_store() {
     static const auto one = LimitRef::of(token_bucket(1000, std::chrono::seconds(1)));
     constexpr std::string_view key = "ration readiness";
     const Charge look{.key = key,

@@ -33,7 +33,8 @@ struct ServerParts {
     Counters* counters = nullptr;          // null: memory counters of its own
     Ledger* ledger = nullptr;              // null: the file that the settings name, if they do
     Nanos tick = std::chrono::seconds(1);  // between looks at files, counters and sweeps
-    std::string version = "unknown";       // for /metrics
+    Nanos recheck = std::chrono::milliseconds(125);  // between questions to counters that are down
+    std::string version = "unknown";                 // for /metrics
 };
 
 class Server {

@@ -32,6 +32,7 @@ protected:
                                                .environment = no_environment,
                                                .counters = counters_,
                                                .tick = tick_,
+                                               .recheck = recheck_,
                                                .version = "1.2.3"});
         ASSERT_TRUE(started.ok()) << started.status();
         server_ = *std::move(started);
@@ -73,6 +74,7 @@ protected:
     // How often the files are looked at; set before `start`. Where a test reloads by itself and
     // counts what was told, nothing else may come first.
     Nanos tick_ = std::chrono::milliseconds(20);
+    Nanos recheck_ = std::chrono::milliseconds(20);
     Folder folder_;
     RecordingLog log_;
     Upstream upstream_;

@@ -22,12 +22,13 @@ TEST(StoreWatch, OneWarningAnOutage) {
     watch.look({.answers = false, .judged = 100, .failed = 90});  // nobody asked
     EXPECT_TRUE(watch.down());
     EXPECT_EQ(log.count("warning: the counters give no answer"), 1);
-    watch.look({.judged = 101, .failed = 91});  // some answers come, some do not: not over yet
+    watch.look({.judged = 100, .failed = 90});  // one answer may be luck
     EXPECT_EQ(log.count("answer again"), 0);
-    watch.look({.judged = 150, .failed = 92});
+    watch.look(
+        {.judged = 101, .failed = 150});  // how many failed before it ended makes it no longer
     EXPECT_FALSE(watch.down());
     EXPECT_EQ(log.count("info: the counters answer again"), 1);
-    watch.look({.answers = false, .judged = 150, .failed = 92});
+    watch.look({.answers = false, .judged = 150, .failed = 151});
     EXPECT_EQ(log.count("warning: the counters give no answer"), 2);
     EXPECT_EQ(log.count("gave no answer"), 0);
 }
@@ -39,8 +40,34 @@ TEST(StoreWatch, AnOutageNeedsNoRequestToBeginAndToEnd) {
     EXPECT_TRUE(watch.down());
     EXPECT_EQ(log.count(": nobody there"), 1);
     watch.look({});
+    watch.look({});
     EXPECT_FALSE(watch.down());
     EXPECT_EQ(log.count("info: the counters answer again"), 1);
+}
+
+// Whoever asks: the metric, which is `down`, and what the asker is told are the same at each
+// moment.
+TEST(StoreWatch, QuestionsBetweenLooksBeginAndEndAnOutageToo) {
+    RecordingLog log;
+    StoreWatch watch(log);
+    EXPECT_TRUE(watch.note(true, ""));
+    EXPECT_FALSE(watch.note(false, "nobody there"));
+    EXPECT_TRUE(watch.down());
+    watch.look({.answers = false, .failed = 3});
+    EXPECT_EQ(log.count("warning: the counters give no answer"), 1);
+    EXPECT_FALSE(watch.note(true, ""));
+    EXPECT_FALSE(watch.note(false, ""));  // now and then one comes: still the same outage
+    EXPECT_FALSE(watch.note(true, ""));
+    watch.look({.answers = false, .failed = 9});
+    EXPECT_FALSE(watch.note(true, ""));
+    EXPECT_EQ(log.count("answer again"), 0);
+    EXPECT_TRUE(watch.note(true, ""));
+    EXPECT_FALSE(watch.down());
+    EXPECT_EQ(log.count("info: the counters answer again"), 1);
+    EXPECT_EQ(log.count("warning"), 1);
+    watch.look({.judged = 20, .failed = 40});  // of the outage, and said with it
+    EXPECT_FALSE(watch.down());
+    EXPECT_EQ(log.count("warning"), 1);
 }
 
 TEST(StoreWatch, OneBrokenKeyIsNoOutageAndIsSaidOnce) {

@@ -142,6 +142,45 @@ TEST_F(WholeServer, AnOutageOfTheCounters) {
     EXPECT_NE(admin("/metrics").body.find("\nration_counters_up 1\n"), std::string::npos);
 }
 
+// No look at all comes along here, so each of these is known by the question that /readyz asked.
+TEST_F(WholeServer, WhatReadyzFindsIsWhatTheMetricAndTheLogSay) {
+    tick_ = recheck_ = std::chrono::hours(1);
+    start();
+    const auto says = [&](std::string_view counters, int up) {
+        EXPECT_EQ(json::parse(admin("/readyz").body)["counters"], counters);
+        EXPECT_NE(admin("/metrics").body.find(cat("\nration_counters_up ", up, "\n")),
+                  std::string::npos);
+    };
+    for (int outage = 1; outage <= 3; ++outage) {
+        says("answer", 1);
+        switchable_.down = true;
+        EXPECT_EQ(ping().status, 200);
+        says("give no answer", 0);
+        says("give no answer", 0);
+        EXPECT_EQ(log_.count("warning: the counters give no answer"), outage);
+        switchable_.down = false;
+        says("answer", 1);
+        EXPECT_EQ(log_.count("the counters answer again"), outage);
+    }
+    EXPECT_EQ(log_.count("warning: the counters"), 3);
+    EXPECT_EQ(switchable_.sweeps, 0);
+}
+
+TEST_F(WholeServer, AnOutageEndsBetweenTwoLooksThoughNobodyAsks) {
+    tick_ = std::chrono::hours(1);
+    recheck_ = std::chrono::milliseconds(5);
+    start();
+    switchable_.down = true;
+    for (int i = 0; i < 20; ++i) {
+        EXPECT_EQ(ping().status, 200);  // more than will be answered afterwards
+    }
+    EXPECT_EQ(json::parse(admin("/readyz").body)["counters"], "give no answer");
+    switchable_.down = false;
+    EXPECT_TRUE(eventually([&] { return log_.count("the counters answer again") == 1; }));
+    EXPECT_NE(admin("/metrics").body.find("\nration_counters_up 1\n"), std::string::npos);
+    EXPECT_EQ(switchable_.sweeps, 0);
+}
+
 TEST_F(WholeServer, CountersAreSweptWithoutRequests) {
     start();
     EXPECT_TRUE(eventually([&] { return switchable_.sweeps >= 3; }));
