@@ -1,9 +1,12 @@
 #!/usr/bin/env python3
 """The Python client: its own tests on the installed wheel, what the wheel holds, and its type hints."""
 
+import ast
 import os
 import pathlib
+import re
 import subprocess
+import sys
 import unittest
 import zipfile
 from concurrent.futures import ThreadPoolExecutor
@@ -41,6 +44,24 @@ class Python(unittest.TestCase):
         sources = {f"ration_client/{path.name}" for path in (PACKAGE / "src" / "ration_client").iterdir() if path.is_file()}
         self.assertEqual(names, sources)
         self.assertIn("ration_client/py.typed", names)
+
+    def test_each_extra_names_what_its_modules_import(self):
+        """What another package happens to bring may be gone in that one's next version."""
+        metadata = zipfile.ZipFile(self.wheel).read(next(name for name in zipfile.ZipFile(self.wheel).namelist()
+                                                         if name.endswith(".dist-info/METADATA"))).decode()
+        named = {}
+        for package, extra in re.findall(r"""^Requires-Dist: ([\w-]+).*; extra == ['"](\w+)['"]$""", metadata, re.M):
+            named.setdefault(extra, set()).add(package)
+        used = {}
+        for path in (PACKAGE / "src" / "ration_client").glob("*.py"):
+            extra = next((name for name in named if path.stem.startswith(name)), "")
+            extra = "httpx" if path.stem == "drive" else extra  # its part for event loops is httpx's alone
+            for node in ast.walk(ast.parse(path.read_text())):
+                modules = [alias.name for alias in node.names] if isinstance(node, ast.Import) else \
+                    [node.module or ""] if isinstance(node, ast.ImportFrom) and node.level == 0 else []
+                used.setdefault(extra, set()).update(module.split(".")[0] for module in modules)
+        used = {extra: modules - sys.stdlib_module_names for extra, modules in used.items()}
+        self.assertEqual(used, {**named, "": set()})
 
     def test_the_core_needs_nothing_else(self):
         """All cases run with the wheel itself on the path and no other package."""

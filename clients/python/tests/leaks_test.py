@@ -11,6 +11,7 @@ import unittest
 import warnings
 
 import httpx
+import requests
 
 import ration_client.httpx
 import ration_client.requests
@@ -126,6 +127,34 @@ class Leaks(unittest.TestCase):
             self.assertEqual((error.info.reason, len(target.log())), ("cancelled", 1))
             client.get(self.server.script(OK).url)  # outside the scope the client goes on
         return seconds
+
+    def test_token_does_not_end_a_send_and_nothing_follows_it(self):
+        """Whatever is on its way comes: the answer is given back, or what broke it off is raised, and there is no retry."""
+        cases = (OK, 200), (reply(404), 404), (reply(429, {"Retry-After": "30"}), 429), (reply(503), 503), ({"end": "close"}, None)
+        for library in ("httpx", "requests"):
+            for step, status in cases:
+                with self.subTest(library, status=status):
+                    target, token = self.server.script(step), CancelToken()
+                    hooks = {"on_send": lambda event, token=token: token.cancel()}
+                    with self.client(library, hooks=hooks) as client, token.scope():
+                        try:
+                            answer = client.get(target.url)
+                            told, info = answer.status_code, (answer.ration if library == "requests"
+                                                              else answer.extensions["ration"])
+                        except (httpx.TransportError, requests.exceptions.ConnectionError) as error:
+                            told, info = None, error.ration
+                    self.assertEqual((told, info.reason, info.attempts), (status, "cancelled", 1))
+                    self.assertEqual(len(target.log()), 1)
+
+    def test_token_that_is_cancelled_already_sends_nothing(self):
+        for library in ("httpx", "requests"):
+            target, token = self.server.script(OK), CancelToken()
+            token.cancel()
+            refused = ration_client.httpx.CallRefused if library == "httpx" else ration_client.requests.CallRefused
+            with self.client(library) as client, token.scope(), self.assertRaises(refused) as raised:
+                client.get(target.url)
+            self.assertEqual((raised.exception.info.reason, raised.exception.info.attempts), ("cancelled", 0))
+            self.assertEqual(target.log(), [])
 
     def test_closing_ends_waits(self):
         for library in ("httpx", "requests"):

@@ -17,6 +17,9 @@ _current: contextvars.ContextVar[Optional["CancelToken"]] = contextvars.ContextV
 class CancelToken:
     """Ends calls that were begun inside `scope()`, from any thread: a wait at once, a send when it returns.
 
+    What was on its way when it was cancelled still comes, and goes back with the reason `cancelled`: an answer, whatever
+    its status, or what broke it off. Threads only: an event loop's calls end with their task.
+
         token = CancelToken()
         with token.scope():
             client.get(url)          # elsewhere: token.cancel()
@@ -133,7 +136,7 @@ async def drive_async(shared: Shared, call: Call, send: Callable[[Send], Awaitab
 
 
 async def _sleep_async(shared: Shared, call: Call, until: float) -> None:
-    import anyio  # httpx, the only user, brings it
+    import anyio  # of the extra httpx, the only user
 
     event = anyio.Event()
     call.waker = event.set
