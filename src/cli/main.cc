@@ -1,10 +1,14 @@
 // The `ration` command: what stands on the command line goes to one of commands.h.
+#include <algorithm>
 #include <iostream>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "CLI/CLI.hpp"
+#include "cli/call/shown.h"
 #include "cli/commands.h"
+#include "cli/empty_value.h"
 #include "cli/unknown_word.h"
 
 int main(int argc, char** argv) {
@@ -21,13 +25,19 @@ int main(int argc, char** argv) {
     ration::add_token_command(app, exit_code);
     ration::add_block_command(app, exit_code);
     ration::add_call_command(app, exit_code);
+    ration::refuse_empty_values(app);
+    app.failure_message([](const CLI::App* command, const CLI::Error& error) {
+        return ration::shown_text(CLI::FailureMessage::simple(command, error));
+    });
     const std::span<const char* const> words(argv, static_cast<std::size_t>(argc));
     if (const std::string unknown = ration::unknown_word(app, words.subspan(1)); !unknown.empty()) {
-        std::cerr << unknown << '\n';
+        std::cerr << ration::shown_text(unknown) << '\n';
         return 2;
     }
     try {
-        app.parse(argc, argv);
+        std::vector<std::string> spelt = ration::spell_empty_values(app, words.subspan(1));
+        std::reverse(spelt.begin(), spelt.end());  // as the parser takes them
+        app.parse(std::move(spelt));
     } catch (const CLI::ParseError& error) {
         exit_code = app.exit(error) == 0 ? 0 : 2;
     }

@@ -104,6 +104,33 @@ class ExitCodes(unittest.TestCase):
                 self.assertEqual(errors == "", code == 0, "nothing is said of what went well")
                 self.assertEqual(body, script(None, None)[2])
 
+    def test_redirects_that_are_not_followed(self):
+        """The answer is given, and the code says that waiting does not change it; other 3xx answers are good."""
+        def script(request, _):
+            status, place = request.path.split("/")[1:3]
+            fields = {} if place == "none" else {"Location": request.path if place == "loop" else "/200/none"}
+            return int(status), fields, "" if status == "304" else "x"
+        get, post = (), ("-d", "a")
+        cases = [(get, "303/on", 0, ""), (post, "303/on", 1, "303 (redirect_would_change_method)"),
+                 (post, "301/on", 1, "redirect_would_change_method"), (post, "302/on", 1, "redirect_would_change_method"),
+                 (("-X", "PUT", "-d", "a"), "303/on", 1, "redirect_would_change_method"),
+                 (("-X", "PUT", "-d", "a"), "302/on", 0, ""), (post, "307/on", 0, ""), (post, "308/on", 0, ""),
+                 ((*post, "--follow-to-get"), "303/on", 0, ""),
+                 *((get, f"{status}/loop", 1, f"{status} (too_many_redirects)") for status in (301, 302, 303, 307, 308)),
+                 *((get, f"{status}/none", 1, f"{status} (bad_location)") for status in (301, 302, 303, 307, 308)),
+                 (get, "300/none", 0, ""), (get, "300/on", 0, ""), (get, "304/none", 0, "")]
+        with Server(script) as server:
+            for options, path, code, said in cases:
+                with self.subTest(options=options, path=path):
+                    before = len(server.seen)
+                    got, body, errors = call(*options, server.url(f"/{path}"))
+                    self.assertEqual(got, code, errors)
+                    self.assertIn(said, errors)
+                    self.assertEqual(body, "" if path.startswith("304") else "x")
+                    self.assertEqual(len(server.seen) - before, 6 if path.endswith("loop") else
+                                     2 if code == 0 and path.startswith("30") and path.endswith("on") and
+                                     not path.startswith("300") else 1)
+
     def test_no_answer(self):
         def hang_up(*_):
             return None, {}, ""
@@ -238,6 +265,26 @@ class WhatIsSentAndWritten(unittest.TestCase):
                 self.assertIn(said, errors)
             self.assertNotIn("secret", errors)
 
+    def test_no_value_of_a_query_is_shown(self):
+        """In the timeline, of redirects too, and in what is said of a URL that cannot be asked."""
+        def script(request, _):
+            return (307, {"Location": "/next?sig=s3cret#s3cret"}, "") if request.path.startswith("/a") else (404, {}, "")
+        with Server(script) as server:
+            _, _, errors = call("-v", server.url("/a?access_token=s3cret&empty=&s3cret&page=s3cret=s3cret#s3cret"))
+            self.assertIn(f"GET {server.url('/a?access_token=…&empty=…&…&page=…')}", errors)
+            self.assertIn("sig=s3cret", server.seen[1][1])
+            self.assertNotIn("s3cret", errors)
+        for arguments in (["-v", "http://u:s3cret@127.0.0.1:1/"], ["ftp://u:s3cret@127.0.0.1/?k=s3cret"],
+                          ["http://127.0.0.1:1/?k=s3cret", "http://127.0.0.1:2/b?k=s3cret"], ["-H", "Bearer s3cret", "http://127.0.0.1:1/"],
+                          ["-v", "--retries", "0", "--proxy", "http://u:s3cret@127.0.0.1:1", "http://127.0.0.1:1/?k=s3cret"],
+                          ["-v", "--retries", "0", "http://127.0.0.1:1/x%zz?k=s3cret"], ["http://127.0.0.1:99999/?k=s3cret"],
+                          ["--each", "-", "http://127.0.0.1:1/"]):
+            with self.subTest(arguments=arguments):
+                code, _, errors = call(*arguments, stdin="ftp://127.0.0.1/?k=s3cret\nhttp://u:s3cret@127.0.0.1/?k=s3cret\n")
+                self.assertNotEqual(code, 0)
+                self.assertTrue(errors)
+                self.assertNotIn("s3cret", errors)
+
     def test_a_live_line_on_a_terminal_and_none_in_a_pipe(self):
         with Server(self.refusing_once()) as server:
             self.assertEqual(call(server.url("/piped"))[2], "")
@@ -323,6 +370,35 @@ class Lists(unittest.TestCase):
         self.assertIn("10 jobs: 4 done, 6 failed, 0 open; 4 sends", errors)
         code, _, errors = call("--each", str(self.jobs))
         self.assertIn(f"{self.jobs}:1: no such URL", errors)
+
+    def test_the_lines_of_results(self):
+        """The fields that the manual names, which of them are there when, and the head that only a file has."""
+        always = {"line", "job", "state", "status", "reason", "attempts"}
+
+        def script(request, _):
+            if request.path == "/lost":
+                return None, {}, ""
+            if request.path == "/shut":
+                return 429, {"Retry-After": "7200"}, error_body("rate_limited")
+            return 200, {}, "x" * (65537 if request.path == "/large" else 2)
+        self.jobs.write_text('/a\n{"url": "/large", "id": [1]}\n{"url": "/lost", "body": "b"}\nnot a job\n/shut\n')
+        with Server(script) as server:
+            arguments = ("--each", str(self.jobs), "--parallel", "1", server.url())
+            _, body, _ = call(*arguments)
+            call(*arguments, "--results", str(self.results))
+            call(*arguments, "--results", str(self.results))
+        head, *lines = self.written()
+        self.assertEqual((list(head), type(head["run"])), (["run"], str))
+        told = [json.loads(line) for line in body.splitlines()]
+        self.assertEqual([set(line) for line in told], [set(line) for line in lines[:5]])
+        self.assertEqual([set(line) - always for line in told],
+                         [{"body"}, {"id"}, {"message", "body"}, {"message", "body"}, {"error_type", "retry_at", "body"}])
+        self.assertEqual([(line["state"], line["status"], line["reason"], line["attempts"]) for line in told],
+                         [("done", 200, "success", 1), ("done", 200, "success", 1), ("unknown", 0, "unsafe_method", 1),
+                          ("failed", 0, "error_not_retryable", 0), ("open", 429, "server_wait_too_long", 1)])
+        self.assertEqual([(line["line"], line["state"]) for line in lines[5:]], [(5, "open")], "once more")
+        self.assertEqual((lines[5]["job"], len(lines[5]["job"])), (lines[4]["job"], 16))
+        self.assertEqual(lines[1]["id"], [1])
 
     def test_the_pace_of_the_answers_is_kept(self):
         """A window of 20 a second, told by fields: the list is done with few refusals."""

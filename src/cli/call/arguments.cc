@@ -213,7 +213,7 @@ absl::StatusOr<ClientRequest> base_request(const CallArguments& arguments) {
     for (const std::string& line : arguments.headers) {
         const std::size_t colon = line.find(':');
         if (colon == std::string::npos) {
-            return wrong("-H", cat("not \"Name: value\": ", line));
+            return wrong("-H", "no colon; \"Name: value\" is what it takes");  // it may be a secret
         }
         const std::size_t value = line.find_first_not_of(' ', colon + 1);
         request.headers.emplace_back(line.substr(0, colon),

@@ -10,6 +10,7 @@
 #include "base/text.h"
 #include "cli/call/ending.h"
 #include "cli/call/job_list.h"
+#include "cli/call/shown.h"
 #include "cli/call/story.h"
 #include "wire/decimal.h"
 
@@ -157,7 +158,8 @@ void Run::finish(const Job& job, const ClientResult& result, std::string_view me
     const JobState state = may_have_been_done(result, method) ? JobState::unknown : state_of(code);
     tally_.add(state, code);
     if (code == exit_wrong_use) {
-        terminal_.line(cat(arguments_.each, ":", job.line, ": ", printable(result.message)));
+        terminal_.line(
+            cat(arguments_.each, ":", job.line, ": ", printable(shown_text(result.message))));
     }
     if (state == JobState::open && result.retry_at) {
         const std::lock_guard lock(tally_.mutex);

@@ -5,6 +5,7 @@
 
 #include "base/text.h"
 #include "base/utf8.h"
+#include "cli/call/shown.h"
 #include "wire/decimal.h"
 
 namespace ration {
@@ -74,7 +75,7 @@ std::string ending_of(const ClientResult& result) {
     }
     text += cat(" (", name(result.reason), ")");
     if (!result.message.empty()) {
-        text += ": " + printable(result.message);
+        text += ": " + printable(shown_text(result.message));
     }
     if (result.retry_at) {
         char moment[max_decimal_bytes];

@@ -9,7 +9,7 @@
 namespace ration {
 
 // Scripts rely on these.
-inline constexpr int exit_good = 0;       // a 2xx or 3xx answer
+inline constexpr int exit_good = 0;       // 2xx, or a 3xx that leads nowhere
 inline constexpr int exit_refused = 1;    // an answer that waiting does not change
 inline constexpr int exit_wrong_use = 2;  // of the command
 inline constexpr int exit_limited = 3;    // limited still: try again later

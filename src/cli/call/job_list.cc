@@ -6,6 +6,7 @@
 
 #include "base/text.h"
 #include "cli/call/arguments.h"
+#include "cli/call/shown.h"
 #include "client/access.h"
 #include "client/url.h"
 #include "nlohmann/json.hpp"
@@ -164,7 +165,7 @@ absl::StatusOr<ClientRequest> job_request(const Job& job, const ClientRequest& b
     if (!url.empty() && !base.url.empty()) {
         const auto resolved = client::resolve_url(base.url, url);
         if (!resolved) {
-            return wrong(cat("no such URL: ", url));
+            return wrong(cat("no such URL: ", shown_url(url)));
         }
         request.url = resolved->url;
     } else if (!url.empty()) {

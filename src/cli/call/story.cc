@@ -4,6 +4,7 @@
 
 #include "base/text.h"
 #include "cli/call/ending.h"
+#include "cli/call/shown.h"
 
 namespace ration {
 namespace {
@@ -48,7 +49,8 @@ ClientHooks Story::hooks() {
     ClientHooks hooks;
     hooks.on_send = [this](const ClientHooks::Send& send) {
         forget(send.call);
-        tell(send.call, cat("send ", send.attempt, ": ", send.method, " ", send.url));
+        tell(send.call,
+             cat("send ", send.attempt, ": ", send.method, " ", printable(shown_url(send.url))));
     };
     hooks.on_answer = [this](const ClientHooks::Answer& answer) {
         tell(answer.call, answer_text(answer));
