@@ -13,6 +13,8 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "base/errno_status.h"
+#include "ledger/sqlite_pages.h"
 
 namespace ration {
 
@@ -76,40 +78,42 @@ absl::Status unreadable(const std::string& path, const absl::Status& status) {
                              : absl::StrCat("damaged, or not a ledger: ", status.message()));
 }
 
-// What stands beside a file stands beside the file itself, by whatever link it is opened.
+// What stands beside a file stands beside the file itself, by whatever link it is opened; also by
+// one whose file is not there (yet).
 std::string real_path(const std::string& path) {
+    constexpr int max_links = 40;  // as in Linux
     std::error_code unknown;
-    const std::filesystem::path real = std::filesystem::weakly_canonical(path, unknown);
+    std::filesystem::path target = path;
+    for (int i = 0; i < max_links && std::filesystem::is_symlink(target, unknown); ++i) {
+        target = target.parent_path() / std::filesystem::read_symlink(target, unknown);
+    }
+    const std::filesystem::path real = std::filesystem::weakly_canonical(target, unknown);
     return unknown ? path : real.string();
 }
 
+// What is kept may be about people, so a new file is its owner's alone; SQLite gives the files that
+// it makes beside it the same mode. An existing one keeps the mode it has.
+absl::Status create_file(const std::string& path) {
+    const int descriptor =
+        ::open(real_path(path).c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    if (descriptor < 0) {
+        return errno == EEXIST ? absl::OkStatus()
+                               : refused(path, cat("cannot be created: ", errno_text(errno)));
+    }
+    ::close(descriptor);
+    return absl::OkStatus();
+}
+
 constexpr std::string_view not_begun = "not a ledger: the file does not begin as a SQLite database";
+// In the lock file behind the process id, once the file has become a ledger: a crash while it was
+// made leaves an empty file, and so does whoever cuts it off.
+constexpr std::string_view ledger_word = " ledger";
 constexpr std::string_view others = "a database of another program, not a ledger";
 
 std::string newer(std::int64_t version) {
     return absl::StrCat("schema version ", version, " is newer than ", ledger_schema_version,
                         ", which this program knows");
 }
-
-// The first bytes of a database file: https://www.sqlite.org/fileformat2.html, section 1.3.
-struct FileHead {
-    static constexpr std::size_t bytes = 100;
-    std::array<unsigned char, bytes> data{};
-
-    [[nodiscard]] std::uint32_t number(std::size_t at, std::size_t size) const {
-        std::uint32_t value = 0;
-        for (std::size_t i = at; i < at + size; ++i) {
-            value = value << 8 | data[i];
-        }
-        return value;
-    }
-    [[nodiscard]] std::uint32_t page() const {
-        const std::uint32_t size = number(16, 2);
-        return size == 1 ? 65536 : size;
-    }
-    [[nodiscard]] std::uint32_t version() const { return number(60, 4); }
-    [[nodiscard]] std::uint32_t application() const { return number(68, 4); }
-};
 
 absl::Status migrate(SqliteDatabase& database) {
     absl::StatusOr<std::int64_t> version = database.integer("PRAGMA user_version");
@@ -246,33 +250,54 @@ absl::Status look_at_file(const std::string& path) {
     return absl::OkStatus();
 }
 
+absl::Status look_at_pages(const std::string& path, const FileClaim& claim) {
+    const absl::Status status = check_pages(real_path(path), {application_id, claim.was_ledger()});
+    return status.ok() ? status : named_error(path, status);
+}
+
 absl::StatusOr<FileClaim> FileClaim::take(const std::string& path) {
     const std::string lock_path = real_path(path) + ".lock";
     const int descriptor = ::open(lock_path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
     if (descriptor < 0) {
         return absl::UnavailableError(
-            absl::StrCat(path, ": cannot create ", lock_path, ": ", std::strerror(errno)));
+            absl::StrCat(path, ": cannot create ", lock_path, ": ", errno_text(errno)));
     }
     FileClaim claim(descriptor);
+    std::array<char, 64> noted{};
+    const ssize_t size = ::pread(descriptor, noted.data(), noted.size(), 0);
+    const std::string_view note(noted.data(), size > 0 ? static_cast<std::size_t>(size) : 0);
     if (::flock(descriptor, LOCK_EX | LOCK_NB) != 0) {
-        std::array<char, 32> holder{};
-        const ssize_t size = ::pread(descriptor, holder.data(), holder.size() - 1, 0);
-        const std::string pid(holder.data(), size > 0 ? static_cast<std::size_t>(size) : 0);
-        return refused(path, absl::StrCat("in use by process ", pid.empty() ? "unknown" : pid));
+        const std::string_view pid = note.substr(0, note.find(' '));
+        return refused(path, cat("in use by process ", pid.empty() ? "unknown" : pid));
     }
-    const std::string pid = std::to_string(::getpid());
-    if (::ftruncate(descriptor, 0) != 0 ||
-        ::pwrite(descriptor, pid.data(), pid.size(), 0) != static_cast<ssize_t>(pid.size())) {
-        return absl::UnavailableError(absl::StrCat(lock_path, ": ", std::strerror(errno)));
+    claim.was_ledger_ = note.ends_with(ledger_word);
+    if (absl::Status status = claim.note_holder(); !status.ok()) {
+        return named_error(lock_path, status);
     }
     return claim;
 }
 
+absl::Status FileClaim::note_holder() const {
+    const std::string note = cat(::getpid(), was_ledger_ ? ledger_word : "");
+    const auto size = static_cast<ssize_t>(note.size());
+    if (::pwrite(descriptor_, note.data(), note.size(), 0) != size ||
+        ::ftruncate(descriptor_, size) != 0) {
+        return absl::UnavailableError(errno_text(errno));
+    }
+    return absl::OkStatus();
+}
+
+absl::Status FileClaim::note_ledger() {
+    was_ledger_ = true;
+    return note_holder();
+}
+
 FileClaim::FileClaim(FileClaim&& other) noexcept
-    : descriptor_(std::exchange(other.descriptor_, -1)) {}
+    : descriptor_(std::exchange(other.descriptor_, -1)), was_ledger_(other.was_ledger_) {}
 
 FileClaim& FileClaim::operator=(FileClaim&& other) noexcept {
     std::swap(descriptor_, other.descriptor_);
+    std::swap(was_ledger_, other.was_ledger_);
     return *this;
 }
 
@@ -319,6 +344,12 @@ absl::StatusOr<LedgerFile> open_ledger_file(const std::string& path) {
             return taken.status();
         }
         claim = std::move(*taken);
+        if (absl::Status whole = look_at_pages(path, claim); !whole.ok()) {
+            return whole;
+        }
+        if (absl::Status created = create_file(path); !created.ok()) {
+            return created;
+        }
     }
     absl::StatusOr<SqliteDatabase> database =
         SqliteDatabase::open(path, SqliteDatabase::Mode::create);
@@ -351,6 +382,11 @@ absl::StatusOr<LedgerFile> open_ledger_file(const std::string& path) {
     }
     if (absl::Status status = settle_log(*database, path); !status.ok()) {
         return status;
+    }
+    if (path != ":memory:") {
+        if (absl::Status noted = claim.note_ledger(); !noted.ok()) {
+            return named_error(path, noted);
+        }
     }
     return LedgerFile{std::move(claim), std::move(*database)};
 }

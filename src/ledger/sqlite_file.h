@@ -1,8 +1,9 @@
 // Opening a ledger file: whose it is, whether it is one, and which schema it has.
 //
 // A file is owned by one process, by a lock on "<path>.lock" that the system drops when the process
-// dies; the lock file says who holds it. A file that is not a ledger, is damaged or is newer than
-// this program is refused with the reason and left as it is.
+// dies; the lock file says who holds it, and that a ledger was made here. A file that is not a
+// ledger, is torn or damaged, or is newer than this program is refused with the reason and left as
+// it is, with what stands beside it.
 #pragma once
 
 #include <string>
@@ -25,9 +26,15 @@ public:
     FileClaim& operator=(FileClaim&& other) noexcept;
     ~FileClaim();
 
+    // True when a ledger was opened here before, as far as that is known.
+    [[nodiscard]] bool was_ledger() const { return was_ledger_; }
+    [[nodiscard]] absl::Status note_ledger();
+
 private:
+    [[nodiscard]] absl::Status note_holder() const;
     explicit FileClaim(int descriptor) : descriptor_(descriptor) {}
     int descriptor_ = -1;
+    bool was_ledger_ = false;
 };
 
 struct LedgerFile {
@@ -35,7 +42,7 @@ struct LedgerFile {
     SqliteDatabase database;
 };
 
-// Claims, checks, creates or migrates, and sets WAL with synchronous=FULL.
+// Claims, checks, creates (mode 0600) or migrates, and sets WAL with synchronous=FULL.
 [[nodiscard]] absl::StatusOr<LedgerFile> open_ledger_file(const std::string& path);
 
 // The same error, told of that file.
@@ -44,6 +51,10 @@ struct LedgerFile {
 // Refuses what can be seen to be no ledger without SQLite: that takes text for a new database, and
 // puts right what another program's crash has left, as soon as it reads. OK: it may be one.
 [[nodiscard]] absl::Status look_at_file(const std::string& path);
+
+// Refuses a ledger that has lost pages, or all of its file but the log. Before SQLite reads it, and
+// with its claim: another process's checkpoint would look the same.
+[[nodiscard]] absl::Status look_at_pages(const std::string& path, const FileClaim& claim);
 
 // OK when the database is a ledger of a schema that this program knows, sound and with all of its
 // tables.

@@ -1,11 +1,10 @@
-// Issued tokens in the SQLite ledger. Their numbers are kept as text, "name=60;name=1000": a token
-// has a handful, and nobody asks the database about them.
-#include <charconv>
+// Issued tokens in the SQLite ledger.
+#include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_split.h"
 #include "ledger/sqlite_ledger.h"
+#include "ledger/stored_response.h"
 
 namespace ration {
 
@@ -19,38 +18,11 @@ Wall wall(std::int64_t nanos) {
     return Wall(Nanos(nanos));
 }
 
-std::string pack_numbers(const IssuedToken& token) {
-    std::string text;
-    for (const auto& [name, number] : token.numbers) {
-        absl::StrAppend(&text, text.empty() ? "" : ";", name, "=", number);
-    }
-    return text;
-}
-
-bool unpack_numbers(std::string_view text, IssuedToken& token) {
-    if (text.empty()) {
-        return true;
-    }
-    for (const absl::string_view piece :
-         absl::StrSplit(absl::string_view(text.data(), text.size()), ';')) {
-        const std::pair<std::string, std::string> pair =
-            absl::StrSplit(piece, absl::MaxSplits('=', 1));
-        std::int64_t number = 0;
-        const char* end = pair.second.data() + pair.second.size();
-        const auto read = std::from_chars(pair.second.data(), end, number);
-        if (read.ec != std::errc{} || read.ptr != end || pair.first.empty()) {
-            return false;
-        }
-        token.numbers.emplace_back(pair.first, number);
-    }
-    return true;
-}
-
 }  // namespace
 
 absl::Status SqliteLedger::perform(const PutToken& put, Wall, LedgerReply&) {
     const IssuedToken& token = *put.token;
-    const std::string numbers = pack_numbers(token);
+    const std::string numbers = pack_numbers(token.numbers);
     statements_.put_token.bind_text(1, token.id)
         .bind_blob(2, {reinterpret_cast<const char*>(token.digest.data()), token.digest.size()})
         .bind_text(3, token.kind)
@@ -91,7 +63,8 @@ absl::StatusOr<std::vector<IssuedToken>> SqliteLedger::tokens() {
         IssuedToken token;
         token.id = rows.bytes(0);
         const std::string_view digest = rows.bytes(1);
-        if (digest.size() != token.digest.size() || !unpack_numbers(rows.bytes(5), token)) {
+        std::optional<NumberList> numbers = unpack_numbers(rows.bytes(5));
+        if (digest.size() != token.digest.size() || !numbers) {
             rows.reset();
             return absl::DataLossError(
                 absl::StrCat(options_.path, ": damaged: the token ", token.id, " is unreadable"));
@@ -100,6 +73,7 @@ absl::StatusOr<std::vector<IssuedToken>> SqliteLedger::tokens() {
         token.kind = rows.bytes(2);
         token.owner_kind = rows.bytes(3);
         token.owner = rows.bytes(4);
+        token.numbers = std::move(*numbers);
         token.name = rows.bytes(6);
         token.created = wall(rows.integer(7));
         token.last_used = wall(rows.integer(8));

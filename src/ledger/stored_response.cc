@@ -1,6 +1,9 @@
 #include "ledger/stored_response.h"
 
+#include <algorithm>
 #include <charconv>
+
+#include "base/text.h"
 
 namespace ration {
 
@@ -85,6 +88,38 @@ std::optional<std::vector<Place>> unpack_places(std::string_view field) {
         places.push_back(std::move(place));
     }
     return places;
+}
+
+std::string pack_numbers(const NumberList& numbers) {
+    std::string out;
+    for (const auto& [name, number] : numbers) {
+        out += cat(out.empty() ? "" : ";", name, "=", number);
+    }
+    return out;
+}
+
+std::optional<NumberList> unpack_numbers(std::string_view field) {
+    NumberList numbers;
+    while (!field.empty()) {
+        const std::string_view piece = field.substr(0, field.find(';'));
+        const std::size_t equals = piece.find('=');
+        std::int64_t number = 0;
+        if (equals == 0 || equals == std::string_view::npos) {
+            return std::nullopt;
+        }
+        const char* end = piece.data() + piece.size();
+        const auto read = std::from_chars(piece.data() + equals + 1, end, number);
+        if (read.ec != std::errc{} || read.ptr != end) {
+            return std::nullopt;
+        }
+        numbers.emplace_back(piece.substr(0, equals), number);
+        field.remove_prefix(piece.size());
+        if (field.size() == 1) {
+            return std::nullopt;  // a separator and nothing behind it
+        }
+        field.remove_prefix(std::min<std::size_t>(field.size(), 1));
+    }
+    return numbers;
 }
 
 }  // namespace ration

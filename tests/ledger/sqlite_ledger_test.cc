@@ -5,29 +5,14 @@
 
 #include <array>
 #include <csignal>
-#include <fstream>
-#include <iterator>
 
+#include "ledger/ledger_files.h"
 #include "ledger/ledger_world.h"
 #include "ledger/sqlite_ledger.h"
 #include "ration/ledger.h"
 
 namespace ration {
 namespace {
-
-std::string read_all(const std::string& path) {
-    std::ifstream file(path, std::ios::binary);
-    return {std::istreambuf_iterator<char>(file), {}};
-}
-
-void write_all(const std::string& path, std::string_view bytes) {
-    std::ofstream file(path, std::ios::binary | std::ios::trunc);
-    file << bytes;
-}
-
-absl::Status open_status(const std::string& path) {
-    return open_sqlite_ledger({path, {}}).status();
-}
 
 TEST(SqliteLedger, ASecondOwnerIsToldWhoHoldsTheFile) {
     const TemporaryFolder folder;
@@ -199,20 +184,6 @@ TEST(SqliteLedger, AFileOfTheFirstSchemaIsBroughtUpToDate) {
     EXPECT_EQ(reply.doubt, DoubtOutcome::settled) << reply.status;
 }
 
-TEST(SqliteLedger, CheckFindsWhatNoLedgerWrites) {
-    const TemporaryFolder folder;
-    const std::string path = folder.file("l.db");
-    { ASSERT_TRUE(open_status(path).ok()); }
-    EXPECT_TRUE(check_sqlite_ledger(path).ok()) << check_sqlite_ledger(path);
-    sqlite3* database = nullptr;
-    sqlite3_open(path.c_str(), &database);
-    sqlite3_exec(database, "INSERT INTO periods VALUES('k',10,5,0)", nullptr, nullptr, nullptr);
-    sqlite3_close(database);
-    const absl::Status damaged = check_sqlite_ledger(path);
-    EXPECT_EQ(damaged.code(), absl::StatusCode::kDataLoss);
-    EXPECT_NE(damaged.ToString().find("billing periods out of range"), std::string::npos);
-}
-
 TEST(SqliteLedger, CheckSaysWhenItCannotSay) {
     const TemporaryFolder folder;
     const std::string path = folder.file("l.db");
@@ -336,13 +307,6 @@ TEST(SqliteLedger, AFullDiskFailsTheBatchAndKeepsTheAttemptInDoubt) {
     ASSERT_TRUE(retry.status.ok()) << retry.status;
     EXPECT_TRUE(retry.reserved.second_try);
     EXPECT_TRUE(ledger.stats().healthy);
-}
-
-void change_file(const std::string& path, const char* sql) {
-    sqlite3* database = nullptr;
-    sqlite3_open(path.c_str(), &database);
-    EXPECT_EQ(sqlite3_exec(database, sql, nullptr, nullptr, nullptr), SQLITE_OK) << sql;
-    sqlite3_close(database);
 }
 
 // A batch fails at its first request; what it would have settled after that is over all the same.
