@@ -91,19 +91,6 @@ std::string real_path(const std::string& path) {
     return unknown ? path : real.string();
 }
 
-// What is kept may be about people, so a new file is its owner's alone; SQLite gives the files that
-// it makes beside it the same mode. An existing one keeps the mode it has.
-absl::Status create_file(const std::string& path) {
-    const int descriptor =
-        ::open(real_path(path).c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-    if (descriptor < 0) {
-        return errno == EEXIST ? absl::OkStatus()
-                               : refused(path, cat("cannot be created: ", errno_text(errno)));
-    }
-    ::close(descriptor);
-    return absl::OkStatus();
-}
-
 constexpr std::string_view not_begun = "not a ledger: the file does not begin as a SQLite database";
 // In the lock file behind the process id, once the file has become a ledger: a crash while it was
 // made leaves an empty file, and so does whoever cuts it off.
@@ -287,9 +274,16 @@ absl::Status FileClaim::note_holder() const {
     return absl::OkStatus();
 }
 
-absl::Status FileClaim::note_ledger() {
-    was_ledger_ = true;
-    return note_holder();
+absl::Status FileClaim::note_ledger(bool is_one) {
+    if (was_ledger_ == is_one) {
+        return absl::OkStatus();
+    }
+    was_ledger_ = is_one;
+    absl::Status status = note_holder();
+    if (status.ok() && ::fdatasync(descriptor_) != 0) {
+        status = absl::UnavailableError(errno_text(errno));
+    }
+    return status;
 }
 
 FileClaim::FileClaim(FileClaim&& other) noexcept
@@ -333,6 +327,30 @@ absl::Status recognise_ledger(SqliteDatabase& database, const std::string& path)
     return absl::OkStatus();
 }
 
+namespace {
+
+// What is kept may be about people, so a new file is its owner's alone; SQLite gives the files that
+// it makes beside it the same mode. An existing one keeps the mode it has.
+absl::Status create_file(const std::string& path, FileClaim& claim) {
+    const std::string real = real_path(path);
+    struct stat info {};
+    if (::stat(real.c_str(), &info) == 0) {
+        return absl::OkStatus();
+    }
+    // First of all: a crash from here on leaves an empty file that never was a ledger.
+    if (absl::Status noted = claim.note_ledger(false); !noted.ok()) {
+        return named_error(path, noted);
+    }
+    const int descriptor = ::open(real.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    if (descriptor < 0) {
+        return refused(path, cat("cannot be created: ", errno_text(errno)));
+    }
+    ::close(descriptor);
+    return absl::OkStatus();
+}
+
+}  // namespace
+
 absl::StatusOr<LedgerFile> open_ledger_file(const std::string& path) {
     FileClaim claim;
     if (path != ":memory:") {
@@ -347,7 +365,7 @@ absl::StatusOr<LedgerFile> open_ledger_file(const std::string& path) {
         if (absl::Status whole = look_at_pages(path, claim); !whole.ok()) {
             return whole;
         }
-        if (absl::Status created = create_file(path); !created.ok()) {
+        if (absl::Status created = create_file(path, claim); !created.ok()) {
             return created;
         }
     }
@@ -384,7 +402,7 @@ absl::StatusOr<LedgerFile> open_ledger_file(const std::string& path) {
         return status;
     }
     if (path != ":memory:") {
-        if (absl::Status noted = claim.note_ledger(); !noted.ok()) {
+        if (absl::Status noted = claim.note_ledger(true); !noted.ok()) {
             return named_error(path, noted);
         }
     }

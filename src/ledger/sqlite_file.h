@@ -28,7 +28,8 @@ public:
 
     // True when a ledger was opened here before, as far as that is known.
     [[nodiscard]] bool was_ledger() const { return was_ledger_; }
-    [[nodiscard]] absl::Status note_ledger();
+    // Remembers that from now on, durably.
+    [[nodiscard]] absl::Status note_ledger(bool is_one);
 
 private:
     [[nodiscard]] absl::Status note_holder() const;
