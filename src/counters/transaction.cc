@@ -322,6 +322,7 @@ inline void TransactionRun::adopt_numbers(std::size_t i) {
     if (work.numbers == &numbers || charges_[i].op == ChargeOp::give_back) {
         return;
     }
+    since_ = tables_.change_not_before_the_last(since_, now_.mono);
     if (needs_block(*work.numbers) || needs_block(numbers)) {
         if (work.found) {
             convert_blocks(works_[i].lead, numbers);

@@ -51,6 +51,16 @@ public:
         }
     }
 
+    // What has been earned of the next whole token, in 1 / rate_nanos tokens. (With one token a
+    // step nothing whole is earned inside it.)
+    [[nodiscard]] std::uint64_t part_earned() const {
+        if (use_.used == 0 || elapsed_ <= 0) {
+            return 0;
+        }
+        return static_cast<std::uint64_t>(static_cast<u128>(elapsed_) * numbers_.rate_tokens %
+                                          numbers_.rate_nanos);
+    }
+
     // First nanosecond, from now, at which `cost` (at most the capacity) fits.
     [[nodiscard]] Nanos wait(std::uint64_t cost) const {
         return until_earned(use_.used + cost - numbers_.limit.capacity);

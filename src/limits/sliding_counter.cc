@@ -12,7 +12,7 @@ SlidingCounter::SlidingCounter(const LimitRef::Entry& numbers, Use& use, Wall no
         return;
     }
     const std::int64_t passed = saturating_sub(now_, use_.as_of);
-    if (passed >= saturating_add(period_, period_)) {
+    if (passed >= saturating_add(period_, period_) || (passed >= period_ && use_.used == 0)) {
         use_ = {.as_of = floor_to(now_, period_)};
     } else if (passed >= period_) {
         use_ = {.as_of = use_.as_of + period_, .used = 0, .before = use_.used};

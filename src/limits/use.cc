@@ -41,6 +41,59 @@ Nanos not_below_zero(std::int64_t nanos) {
     return Nanos(std::max<std::int64_t>(0, nanos));
 }
 
+// A part of a token: `parts` of `of`.
+struct Part {
+    std::uint64_t parts = 0;
+    std::uint64_t of = 1;
+};
+
+// What a bucket without refill keeps of the next token; see `Use`.
+constexpr auto resting_parts = static_cast<std::uint64_t>(max_period.count());
+
+Part resting_part(const Use& use) {
+    const bool kept = use.as_of < 0 && use.as_of > -max_period.count();
+    return {.parts = kept ? static_cast<std::uint64_t>(-use.as_of) : 0, .of = resting_parts};
+}
+
+// A bucket's debt is a whole number of tokens less the part that was earned of one. The whole
+// number stays; the part becomes the time in which the new rate earns as much of a token. (Dividing
+// twice and rounding down each time rounds down once.)
+Use carry_bucket(const ChangedNumbers& numbers, Use use, Now at) {
+    const bool rested = numbers.from.rate_tokens == 0;
+    const Bucket bucket(numbers.from, use, at.mono);
+    const auto owed = static_cast<std::uint32_t>(bucket.owed());
+    const Part part = rested ? resting_part(use)
+                             : Part{.parts = bucket.part_earned(), .of = numbers.from.rate_nanos};
+    if (owed == 0) {
+        return {};
+    }
+    if (numbers.to.rate_tokens == 0) {
+        return {.as_of = -mul_div_floor(part.parts, resting_parts, part.of), .used = owed};
+    }
+    const std::int64_t earning = mul_div_floor(part.parts, numbers.to.rate_nanos, part.of) /
+                                 static_cast<std::int64_t>(numbers.to.rate_tokens);
+    return {.as_of = saturating_sub(at.mono.time_since_epoch().count(), earning), .used = owed};
+}
+
+// Both counts stay, and so does the part of the window that is over: the older count keeps its
+// weight. Such windows begin at no edge until the use has run out.
+Use carry_counter(const ChangedNumbers& numbers, Use use, Now at) {
+    const SlidingCounter counter(numbers.from, use, at.wall);
+    if (counter.in_use() == 0) {
+        return {};
+    }
+    const std::int64_t now = at.wall.time_since_epoch().count();
+    const std::int64_t over = saturating_sub(now, use.as_of);
+    if (over > 0) {
+        const std::int64_t scaled =
+            mul_div_floor(static_cast<std::uint64_t>(over),
+                          static_cast<std::uint64_t>(numbers.to.limit.period.count()),
+                          static_cast<std::uint64_t>(numbers.from.limit.period.count()));
+        use.as_of = saturating_sub(now, scaled);
+    }
+    return use;
+}
+
 }  // namespace
 
 Level take(const LimitRef::Entry& numbers, Use& use, std::uint32_t cost, Now now) {
@@ -225,7 +278,14 @@ Use carry(const ChangedNumbers& numbers, const Use& use, Now now) {
         return from.kind == to.kind ? use : Use{};
     }
     if (from.kind == LimitKind::token_bucket) {
+        if (to.kind == from.kind && numbers.from.rate_tokens == numbers.to.rate_tokens &&
+            numbers.from.rate_nanos == numbers.to.rate_nanos) {
+            return use;
+        }
         const Now at = change_moment(now, numbers.since, Mono(Nanos(use.as_of)));
+        if (to.kind == from.kind) {
+            return carry_bucket(numbers, use, at);
+        }
         return use_of(numbers.to, units_in_use(numbers.from, use, at), at);
     }
     if (from.kind == to.kind && from.period == to.period) {
@@ -236,6 +296,9 @@ Use carry(const ChangedNumbers& numbers, const Use& use, Now now) {
     const Wall begun{Nanos(use.as_of)};
     if (at.wall < begun) {
         at = change_moment(now, now.mono - (now.wall - std::min(begun, now.wall)), Mono::min());
+    }
+    if (to.kind == from.kind && to.kind == LimitKind::sliding_counter) {
+        return carry_counter(numbers, use, at);
     }
     std::uint32_t units = units_in_use(numbers.from, use, at);
     if (to.kind != from.kind && from.count_attempts) {

@@ -9,6 +9,9 @@
 //   sliding_counter  wall ns of window start    units in that window      units in the one before
 //   concurrency      -                          units in flight           -
 //
+// A bucket that refills nothing has no use for a time: between -max_period and 0 its `as_of` is the
+// part of a token that had been earned before, in -1 / max_period.count() tokens (`carry`).
+//
 // A sliding_window keeps one record per unit and has its own arithmetic (limits/log.h).
 // Readings older than one already seen count as no time passed: they take and earn nothing. Waits
 // are always told from the caller's own reading to the true instant.
@@ -72,7 +75,11 @@ struct ChangedNumbers {
     Mono since;  // when `to` came into force
 };
 // Carries a use from old numbers into new ones: the use is first brought to the moment of the
-// change under the old numbers. Rounds against the caller by less than one unit.
+// change under the old numbers. Within one kind nothing is lost and nothing won: a bucket owes to
+// the fraction what it owed, a sliding counter has the same counts and as much of its window behind
+// it, both rounded against the caller by less than one nanosecond; a fixed window's count moves to
+// the window that holds the change. Into another kind go whole units, rounded up.
+// Such a use may begin before the change, so `since` must not be before the last change known.
 // In-flight counts (concurrency) neither become rates nor come from them: nothing is carried.
 [[nodiscard]] Use carry(const ChangedNumbers& numbers, const Use& use, Now now);
 

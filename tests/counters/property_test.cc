@@ -177,35 +177,5 @@ RC_GTEST_PROP(CountersProperty, SeveralLimitsAreChargedTogetherOrNotAtAll, ()) {
     }
 }
 
-RC_GTEST_PROP(CountersProperty, ChangedBucketsForgetNothingAndRoundLessThanOneToken, ()) {
-    const auto counters = open();
-    const auto bucket = [] {
-        return token_bucket(*rc::gen::inRange<std::uint64_t>(1, 50),
-                            Nanos(*rc::gen::inRange<std::int64_t>(1'000'000, 9'000'000'000)),
-                            *rc::gen::inRange<std::uint64_t>(1, 50));
-    };
-    const Limit before = bucket();
-    const Limit after = bucket();
-    RC_PRE(!(before == after));  // the same numbers are no change, and round nothing
-    Oracle oracle(before);
-    Charge charge{.key = "r/k",
-                  .rule_bytes = 2,
-                  .cost = *rc::gen::inRange<std::uint32_t>(
-                      1, static_cast<std::uint32_t>(before.capacity) + 1),
-                  .limit = *LimitRef::of(before)};
-    RC_ASSERT(counters->apply_one({.charges = {&charge, 1}}, at_ns(0)).admitted);
-    oracle.take(0, charge.cost);
-    const std::int64_t since = any_pause(before);
-    const std::int64_t asked = since + any_pause(after);
-    charge.limit = *LimitRef::of(after);
-    charge.op = ChargeOp::observe;
-    const Outcome outcome = counters->apply_one(
-        {.charges = {&charge, 1}, .numbers_since = at_ns(since).mono}, at_ns(asked));
-    // Exactly: what was owed at the change, rounded up, then the new rate.
-    Oracle carried(after);
-    carried.take(since, oracle.whole_used(since));
-    RC_ASSERT(outcome.levels[0].used == carried.whole_used(asked));
-}
-
 }  // namespace
 }  // namespace ration

@@ -199,7 +199,7 @@ TEST(SlidingCounter, WeighsTheOlderWindowExactly) {
                 {seconds(120), 60, yes, 0}});
 }
 
-TEST(Carry, RoundsAgainstTheCallerByLessThanOne) {
+TEST(Carry, ABucketOwesWhatItOwedToTheFraction) {
     const LimitRef::Entry& slow = numbers(token_bucket(10, minutes(1)));
     const LimitRef::Entry& fast = numbers(token_bucket(20, minutes(1)));
     Use use;
@@ -208,15 +208,14 @@ TEST(Carry, RoundsAgainstTheCallerByLessThanOne) {
                       at(seconds(0)))
                   .remaining,
               14U);
-    // Half a token was earned by the change: 5.5 owed become 6.
-    EXPECT_EQ(observe(fast, carry({slow, fast, at(seconds(3)).mono}, use, at(seconds(3))), 1,
-                      at(seconds(3)))
-                  .used,
-              6U);
+    // Half a token was earned by the change; the other half takes 1.5 s more.
+    const Use owing = carry({slow, fast, at(seconds(3)).mono}, use, at(seconds(3)));
+    EXPECT_EQ(observe(fast, owing, 1, at(seconds(3))).used, 6U);
+    EXPECT_EQ(observe(fast, owing, 1, at(seconds(3))).next, Nanos(1'500'000'000));
     // Lowered below what is owed: nothing is forgotten.
     const LimitRef::Entry& low = numbers(token_bucket(2, minutes(1)));
-    const Use owing = carry({slow, low, at(seconds(0)).mono}, use, at(seconds(0)));
-    EXPECT_EQ(observe(low, owing, 1, at(seconds(0))).wait, minutes(2) + seconds(30));
+    const Use late = carry({slow, low, at(seconds(0)).mono}, use, at(seconds(0)));
+    EXPECT_EQ(observe(low, late, 1, at(seconds(0))).wait, minutes(2) + seconds(30));
 }
 
 TEST(Carry, ACallUnderNewNumbersWaitsForNothingOld) {

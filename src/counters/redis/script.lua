@@ -21,7 +21,8 @@
 --          admitted, 1 refused, 2 never), limit, used, wait, next, reset}
 --
 -- A value in Redis: kind, a, b, c as above, then the use: <d as_of, <d used, for sliding counters
--- <d before. A sliding window has <ddddd first, count, base, total, newest and then records of <dd
+-- <d before, and for either, while the use begins before the last change of its numbers, <d when
+-- that was (monotonic). A sliding window has <ddddd first, count, base, total, newest and then records of <dd
 -- (instant, units up to and with this one). In-flight slots are a sorted set of leases by their
 -- end; beside a lease of more than one unit stands LEASEu with their number, and there are `=` for
 -- all units and `*` for those without a lease: numbers are negative, so they are never the oldest.

@@ -3,6 +3,7 @@
 -- What only the other kinds, changed numbers and units given back need.
 local function more()
     local LOG_HEAD, RECORD, COMPACT = 65, 16, 64
+    local RESTING = 315619200000000  -- the longest period, in microseconds
     local BUCKET, WINDOW, LOG, COUNTER, IN_FLIGHT = 1, 2, 3, 4, 5
     local min, max, sub, floor = math.min, math.max, string.sub, math.floor
     local no_lease = string.rep('\0', 8)
@@ -96,7 +97,7 @@ local function more()
     local function sync_counter(s, at)
         if s.u == 0 and s.v == 0 then
             s.t = window_start(at, s.b)
-        elseif at - s.t >= 2 * s.b then
+        elseif at - s.t >= 2 * s.b or at - s.t >= s.b and s.u == 0 then
             s.t, s.u, s.v = window_start(at, s.b), 0, 0
         elseif at - s.t >= s.b then
             s.t, s.u, s.v = s.t + s.b, 0, s.u
@@ -133,13 +134,15 @@ local function more()
     end
 
     local function empty(s)
+        s.w = 0
         s.t, s.u, s.v, s.anonymous, s.pending, s.returned = 0, 0, 0, 0, 0, 0
         s.first, s.count, s.base, s.total, s.newest, s.records = 0, 0, 0, 0, 0, ''
     end
 
-    -- The moment at which changed numbers took over a use, on the monotonic clock.
+    -- The moment at which changed numbers took over a use, on the monotonic clock. Not before the
+    -- last such moment: another gateway's numbers may be older, and the use may begin before it.
     local function moment_of_change(s, to_log)
-        local at = min(mono - change_age, mono)
+        local at = min(max(mono - change_age, s.w or 0), mono)
         if s.k == BUCKET then
             return max(at, s.t)
         elseif s.k == LOG then
@@ -148,6 +151,51 @@ local function more()
         -- A window that began after the change was written under the old numbers all the same.
         local begun = s.t - (wall - mono)
         return not to_log and at < begun and min(begun, mono) or at
+    end
+
+    -- The part of a token that is earned stays that part of one, and a bucket that refills nothing
+    -- keeps it in place of a time: -1 / RESTING tokens.
+    local function carry_bucket(s, at, b, c)
+        local parts, of = -s.t, RESTING
+        if s.b > 0 then
+            local elapsed = sync_bucket(s, at)
+            local earned, rest = muldiv(s.b, elapsed, s.c)
+            s.u, parts, of = s.u - earned, rest, s.c
+        elseif parts < 0 or parts >= RESTING then
+            parts = 0
+        end
+        if s.u == 0 then
+            return 0, 0
+        elseif b == 0 then
+            return -muldiv(RESTING, parts, of), s.u
+        end
+        local earning = muldiv(c, parts, of)
+        return at - (earning - earning % b) / b, s.u
+    end
+
+    -- Counts stay, and as much of the window is over as was.
+    local function carry_counter(s, at, period)
+        sync_counter(s, at)
+        if s.u + s.weighted == 0 then
+            return 0, 0, 0
+        end
+        local over = at - s.t
+        return over > 0 and at - muldiv(period, over, s.b) or s.t, s.u, s.v
+    end
+
+    -- Within its kind; see limits/use.h.
+    local function carry(s, kind, a, b, c)
+        local at = moment_of_change(s)
+        local t, u, v = 0, 0, 0
+        if s.k == BUCKET then
+            t, u = carry_bucket(s, at, b, c)
+        else
+            t, u, v = carry_counter(s, wall - (mono - at), b)
+            s.converted = true
+        end
+        set_numbers(s, kind, a, b, c)
+        empty(s)
+        s.t, s.u, s.v, s.w = t, u, v, at
     end
 
     -- Units under the old numbers, all taken at one moment, become the use of the new ones.
@@ -164,8 +212,10 @@ local function more()
             expire(s, min(mono - change_age, mono))
             s.converted = true
             return set_numbers(s, kind, a, b, c)
-        elseif new ~= LOG and old ~= BUCKET and old == new and same_period then
+        elseif new ~= LOG and old == new and same_period and (old ~= BUCKET or s.c == c) then
             return set_numbers(s, kind, a, b, c)
+        elseif old == new and old ~= WINDOW then
+            return carry(s, kind, a, b, c)
         end
         local at = moment_of_change(s, new == LOG)
         local at_wall = wall - (mono - at)
@@ -179,7 +229,7 @@ local function more()
         if units > 0 and new == LOG then
             s.count, s.total, s.newest, s.records = 1, units, at, pack('<dd', at, units)
         elseif units > 0 then
-            s.u, s.t = units, new == BUCKET and at or window_start(at_wall, b)
+            s.u, s.t, s.w = units, new == BUCKET and at or window_start(at_wall, b), at
         end
     end
 
@@ -231,9 +281,12 @@ local function more()
             error('a value that is no counter')
         elseif s.k == COUNTER then
             s.v = unpack('<d', value, 42)
+            s.w = #value >= 57 and unpack('<d', value, 50) or 0
         elseif s.k == LOG then
             s.first, s.count, s.base, s.total, s.newest = unpack('<ddddd', value, 26)
             s.t, s.u, s.records = 0, 0, nil
+        elseif #value >= 49 then
+            s.w = unpack('<d', value, 42)
         end
         return s
     end
@@ -415,13 +468,19 @@ local function more()
         set_end(s, lease_length)
     end
 
+    -- What a value ends with while its use begins before the last change of its numbers.
+    function rare.changed(s)
+        local begun = s.k == BUCKET and s.t or s.t - (wall - mono)
+        return s.w > begun and pack('<d', s.w) or ''
+    end
+
     function rare.store(s)
         if s.k == LOG then
             store_log(s)
         elseif s.k == IN_FLIGHT then
             store_in_flight(s)
         elseif s.u ~= 0 or s.v ~= 0 then
-            set(s, pack('<Bdddddd', s.kind, s.a, s.b, s.c, s.t, s.u, s.v),
+            set(s, pack('<Bdddddd', s.kind, s.a, s.b, s.c, s.t, s.u, s.v) .. rare.changed(s),
                 s.t + (s.u ~= 0 and 2 or 1) * s.b - wall)
         elseif s.found then
             call('DEL', s.key)

@@ -154,6 +154,9 @@ for i = 1, count do
             end
         else
             local value = pack('<Bddddd', s.kind, s.a, s.b, s.c, s.t, s.u)
+            if s.w then
+                value = value .. rare.changed(s)
+            end
             if explicit == 1 then
                 -- Whole seconds, for Redis ends those at less cost. Its clock for that stands still
                 -- while it works, so it gets some milliseconds more.

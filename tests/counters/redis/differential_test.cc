@@ -212,36 +212,186 @@ RC_GTEST_PROP(RedisDifferential, DoesWhatMemoryDoes, ()) {
     }
 }
 
+// A changed number's rounding is of the store's own ticks: whole microseconds there, nanoseconds
+// in memory. So memory is run on times a thousand times shorter, where its tick is a microsecond.
+constexpr Now start_in_ticks{Mono(start.mono.time_since_epoch() / us),
+                             Wall(start.wall.time_since_epoch() / us)};
+
+// One that is a valid limit also in ticks.
+Limit any_slow_limit() {
+    Limit limit = any_limit();
+    if (limit.kind != LimitKind::concurrency) {
+        limit.period = std::max<Nanos>(limit.period, std::chrono::milliseconds(2));
+        limit.amount = std::min<std::uint64_t>(
+            limit.amount, static_cast<std::uint64_t>(limit.period.count() / us) / 1000);
+        limit.capacity = limit.kind == LimitKind::token_bucket
+                             ? std::min(limit.capacity, 2 * limit.amount)
+                             : limit.amount;
+    }
+    return limit;
+}
+
+Limit in_ticks(Limit limit) {
+    limit.period /= us;
+    return limit;
+}
+
+void run_in_ticks(const Pair& pair, const Charge& charge, Mono since, std::int64_t now_us) {
+    const Now at = later(start, Nanos(now_us * us));
+    const Transaction transaction{.charges = {&charge, 1},
+                                  .numbers_since = start.mono + (since - Mono{}) * us};
+    RC_LOG() << text_of(transaction, at);
+    Charge ticked = charge;
+    ticked.limit = *LimitRef::of(in_ticks(*charge.limit));
+    const Outcome redis = pair.redis->apply_one(transaction, at);
+    Outcome memory = pair.memory->apply_one(
+        {.charges = {&ticked, 1}, .numbers_since = start_in_ticks.mono + (since - Mono{})},
+        later(start_in_ticks, Nanos(now_us)));
+    for (std::size_t i = 0; i < memory.count; ++i) {
+        Level& level = memory.levels[i];
+        for (Nanos* told : {&level.wait, &level.next, &level.reset}) {
+            *told = told->count() >= for_ever_us ? Nanos::max() : *told * us;
+        }
+    }
+    memory.at = redis.at;
+    expect_same(redis, memory);
+}
+
 RC_GTEST_PROP(RedisDifferential, ChangedNumbersCarryAsInMemory, ()) {
     const Pair pair = open();
     const std::string key = "r/k";
-    std::int64_t now = *rc::gen::inRange<std::int64_t>(0, 1'000'000) * us;
+    std::int64_t now = *rc::gen::inRange<std::int64_t>(0, 1'000'000);
     Mono since{};
-    Limit limit = any_limit();
+    Limit limit = any_slow_limit();
     const int changes = *rc::gen::inRange(1, 6);
     for (int change = 0; change < changes; ++change) {
         const int steps = *rc::gen::inRange(1, 8);
         for (int step = 0; step < steps; ++step) {
-            const Now at = later(start, Nanos(now));
             const auto op = *rc::gen::element(ChargeOp::take, ChargeOp::take, ChargeOp::observe,
                                               ChargeOp::force);
-            const Charge charge{.key = key,
-                                .rule_bytes = 2,
-                                .op = op,
-                                .cost = any_cost(limit, op),
-                                .limit = *LimitRef::of(limit)};
-            const Transaction transaction{.charges = {&charge, 1}, .numbers_since = since};
-            run(pair, transaction, at);
-            now += std::abs(any_pause(limit)) * us;
-            if (now > last_moment) {
+            run_in_ticks(pair,
+                         {.key = key,
+                          .rule_bytes = 2,
+                          .op = op,
+                          .cost = any_cost(limit, op),
+                          .limit = *LimitRef::of(limit)},
+                         since, now);
+            now += std::abs(any_pause(limit));
+            if (now > last_moment / us) {
                 return;
             }
         }
-        limit = any_limit();
-        since = later(start, Nanos(now)).mono;
-        now += std::abs(any_pause(limit)) * us;
-        if (now > last_moment) {
+        const auto kind = limit.kind;
+        limit = any_slow_limit();
+        if (*rc::gen::arbitrary<bool>() && kind != LimitKind::concurrency) {
+            // Most changes are of numbers alone.
+            while (limit.kind != kind) {
+                limit = any_slow_limit();
+            }
+        }
+        since = Mono(Nanos(now));
+        now += std::abs(any_pause(limit));
+        if (now > last_moment / us) {
             return;
+        }
+    }
+}
+
+// Buckets of every speed, also by way of one that refills nothing: what Redis tells is at most its
+// ticks later, never earlier.
+RC_GTEST_PROP(RedisDifferential, ChangedBucketsTellWhatMemoryTellsToTheMicrosecond, ()) {
+    const Pair pair = open();
+    const auto bucket = [] {
+        const Nanos period = any_period();
+        return token_bucket(any_amount(period), period);
+    };
+    const std::string key = "r/k";
+    const Limit before = bucket();
+    const Limit after = bucket();
+    Charge charge{.key = key,
+                  .rule_bytes = 2,
+                  .op = ChargeOp::force,
+                  .cost = std::min(any_cost(before), most_forced),
+                  .limit = *LimitRef::of(before)};
+    std::int64_t now = 0;
+    run(pair, {.charges = {&charge, 1}}, start);
+    const auto pause = [&](const Limit& limit) { now += any_pause(limit) * us / 300; };
+    pause(before);
+    now -= now % us;
+    const bool rests = *rc::gen::arbitrary<bool>();
+    if (rests) {
+        // Something is charged, so that the store keeps it under these numbers.
+        charge.limit = *LimitRef::of(token_bucket(0, std::chrono::seconds(1)));
+        charge.cost = 1;
+        const Transaction transaction{.charges = {&charge, 1},
+                                      .numbers_since = later(start, Nanos(now)).mono};
+        for (Counters* counters : {pair.memory.get(), pair.redis.get()}) {
+            RC_ASSERT(counters->apply_one(transaction, later(start, Nanos(now))).count == 1);
+        }
+    }
+    const Mono since = later(start, Nanos(now)).mono;
+    pause(after);
+    now -= now % us;
+    charge.op = ChargeOp::observe;
+    charge.limit = *LimitRef::of(after);
+    charge.cost = static_cast<std::uint32_t>(after.capacity);
+    const Transaction look{.charges = {&charge, 1}, .numbers_since = since};
+    RC_LOG() << text_of(look, later(start, Nanos(now)));
+    const Level memory = pair.memory->apply_one(look, later(start, Nanos(now))).levels[0];
+    const Level redis = pair.redis->apply_one(look, later(start, Nanos(now))).levels[0];
+    const std::int64_t ticks = rests ? 3 : 1;
+    const auto in_a_tick = static_cast<std::uint64_t>(
+        static_cast<std::int64_t>(after.amount) * us / after.period.count() + 1);
+    RC_ASSERT(redis.used >= memory.used);
+    RC_ASSERT(redis.used <= memory.used + in_a_tick * static_cast<std::uint64_t>(ticks));
+    for (const auto& [told, exact] :
+         {std::pair(redis.wait, memory.wait), std::pair(redis.reset, memory.reset)}) {
+        if (in_micros(exact) != Nanos::max()) {
+            RC_ASSERT(told >= in_micros(exact));
+            RC_ASSERT(told <= in_micros(exact) + Nanos(ticks * us));
+        }
+    }
+}
+
+// A gateway whose numbers are older comes in between: it wins and loses the caller nothing.
+TEST(RedisChanges, OlderNumbersDoNotReachBackBehindNewerOnes) {
+    using std::chrono::hours;
+    using std::chrono::minutes;
+    using std::chrono::seconds;
+    const Pair pair = open();
+    struct Row {
+        Limit older;
+        Limit newer;
+        std::uint64_t used;      // under the newer, after an hour of it
+        std::uint64_t used_old;  // under the older, asked at the same moment
+    };
+    const Row rows[] = {
+        // 60 less half an hour's 30: of the newer numbers' slow refill nothing is left to see.
+        {token_bucket(60, hours(1)), token_bucket(60, hours(24 * 3600)), 31, 31},
+        {sliding_counter(60, hours(2)), sliding_counter(60, hours(2000)), 61, 61},
+        {fixed_window(60, hours(2)), fixed_window(60, hours(2000)), 61, 61},
+    };
+    for (const Row& row : rows) {
+        SCOPED_TRACE(to_string(row.older));
+        for (Counters* counters : {pair.memory.get(), pair.redis.get()}) {
+            const std::string key = to_string(row.older);
+            Charge charge{.key = key,
+                          .op = ChargeOp::force,
+                          .cost = 60,
+                          .limit = *LimitRef::of(row.older)};
+            const Mono long_ago = start.mono - hours(900);
+            (void)counters->apply_one({.charges = {&charge, 1}, .numbers_since = long_ago}, start);
+            const Now changed = later(start, minutes(30) + seconds(1));
+            charge.limit = *LimitRef::of(row.newer);
+            charge.cost = 1;
+            const Outcome newer = counters->apply_one(
+                {.charges = {&charge, 1}, .numbers_since = changed.mono}, changed);
+            EXPECT_EQ(newer.levels[0].used, row.used);
+            charge.limit = *LimitRef::of(row.older);
+            charge.op = ChargeOp::observe;
+            const Outcome older =
+                counters->apply_one({.charges = {&charge, 1}, .numbers_since = long_ago}, changed);
+            EXPECT_EQ(older.levels[0].used, row.used_old);
         }
     }
 }
