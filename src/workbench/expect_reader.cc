@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <array>
+#include <limits>
 #include <utility>
 
 #include "base/text.h"
 #include "workbench/instant.h"
+#include "workbench/message_check.h"
 #include "workbench/test_keys.h"
 #include "workbench/yaml_values.h"
 
@@ -14,6 +16,8 @@ namespace ration {
 namespace {
 
 using What = ExpectedValue::What;
+
+constexpr std::uint64_t max_counted = std::numeric_limits<std::uint32_t>::max();  // by a limit
 
 class ExpectReader {
 public:
@@ -39,18 +43,26 @@ private:
 
 // One expected text as `compare` will see it.
 std::string ExpectReader::one(What what, const YamlNode& node) {
-    if (node.kind == YamlNode::Kind::null) {
+    const bool header = what == What::header || what == What::sent_header;
+    if (header && node.kind == YamlNode::Kind::null) {
+        reader_.error(node.at, "a header is expected to have a value, or absent, or present");
+        return "any";
+    }
+    if (node.kind == YamlNode::Kind::null && what != What::outcome) {
         return what == What::body ? "" : "none";
     }
     std::string text = reader_.text(node, "an expected value").value_or("any");
-    if (text == "any" || text == "none") {
+    if (text == "any" || (text == "none" && what != What::outcome)) {
         return text;
     }
     if (what == What::wait) {
         const auto span = parse_span(text);
         if (!span.ok()) {
-            reader_.error(node.at, std::string(span.status().message()));
+            reader_.error(node.at, cat(std::string(span.status().message()), ", or none"));
             return "any";
+        }
+        if (*span < Nanos(0)) {
+            reader_.error(node.at, "a wait is not below 0");
         }
         return decimal_seconds(*span);
     }
@@ -63,9 +75,10 @@ std::string ExpectReader::one(What what, const YamlNode& node) {
     if (what == What::rule) {
         check_rule(what, node.at, text);
     }
-    const bool number = what == What::status || what == What::remaining || what == What::used;
-    if (number && !parse_whole(text)) {
-        reader_.error(node.at, cat("'", text, "' is not a whole number"));
+    if (what == What::status) {
+        static_cast<void>(reader_.whole(node, "an expected status", 200, 599));
+    } else if (what == What::remaining || what == What::used) {
+        static_cast<void>(reader_.whole(node, "what a limit counts", 0, max_counted));
     }
     return text;
 }
@@ -113,6 +126,8 @@ void ExpectReader::named(What what, const YamlNode& node, std::string_view words
     for (const YamlNode::Entry& entry : node.entries) {
         if (what == What::remaining || what == What::used) {
             check_rule(what, entry.key->at, entry.key->scalar);
+        } else if (const std::string wrong = wrong_field(entry.key->scalar, ""); !wrong.empty()) {
+            reader_.error(entry.key->at, wrong);
         }
         values(what, entry.key->scalar, *entry.value);
     }

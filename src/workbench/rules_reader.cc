@@ -32,6 +32,15 @@ std::string RulesReader::beside(const std::string& name) const {
                : (std::filesystem::path(path_).parent_path() / given).lexically_normal().string();
 }
 
+bool RulesReader::read(const YamlNode& node, const std::string& file, std::string& text) {
+    Problems unread;
+    if (read_file(file, text, unread)) {
+        return true;
+    }
+    problems_.error(path_, node.at, cat(file, " ", unread.errors().front().reason));
+    return false;
+}
+
 std::string RulesReader::block_text(const YamlNode& node) {
     std::string_view rest = text_;
     std::string block;
@@ -65,8 +74,9 @@ std::shared_ptr<const Policy> RulesReader::policy(const YamlNode& node) {
     }
     const std::string file = beside(node.scalar);
     auto [found, added] = policies_.try_emplace(file);
-    if (added) {
-        found->second = Policy::load(file, process_environment, problems_);
+    std::string text;
+    if (added && read(node, file, text)) {
+        found->second = Policy::parse(file, text, process_environment, problems_);
     }
     return found->second;
 }
@@ -89,8 +99,9 @@ std::shared_ptr<const Directory> RulesReader::directory(const YamlNode& node) {
     }
     const std::string file = beside(node.scalar);
     auto [found, added] = directories_.try_emplace(file);
-    if (added) {
-        found->second = Directory::load(file, problems_);
+    std::string text;
+    if (added && read(node, file, text)) {
+        found->second = Directory::parse(file, text, problems_);
     }
     return found->second;
 }

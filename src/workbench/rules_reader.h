@@ -34,6 +34,8 @@ public:
 private:
     // Where `name` is, seen from the test file.
     [[nodiscard]] std::string beside(const std::string& name) const;
+    // The whole file; a problem at `node`, which names it, when it can't be read.
+    [[nodiscard]] bool read(const YamlNode& node, const std::string& file, std::string& text);
     // The lines of a block mapping, with as many empty lines before as it has in the file; empty
     // and a problem when it does not start on a line of its own.
     [[nodiscard]] std::string block_text(const YamlNode& node);

@@ -1,5 +1,6 @@
 #include "workbench/step_reader.h"
 
+#include <algorithm>
 #include <utility>
 #include <vector>
 
@@ -49,8 +50,9 @@ void read_takes(Reader& reader, const YamlNode& node, ScriptedAnswer& answer) {
         return;
     }
     const Nanos takes = read_span(reader, node, "takes").value_or(Nanos(0));
-    if (takes < Nanos(0)) {
-        reader.error(node.at, "takes is below 0");
+    if (takes < Nanos(0) || takes > max_test_takes) {
+        reader.error(node.at, "takes is from 0 to 366d, or never");
+        return;
     }
     answer.takes = takes;
 }
@@ -82,14 +84,22 @@ ScriptedAnswer read_upstream(Reader& reader, const YamlNode& node,
 
 // "GET /v1/quote".
 void read_request_line(Reader& reader, const YamlNode& node, TestStep& step) {
-    const std::string line = reader.text(node, "request").value_or("");
+    const auto text = reader.text(node, "request");
+    if (!text) {
+        return;
+    }
+    const std::string& line = *text;
     const std::size_t blank = line.find(' ');
     step.title = line;
     step.request.method = line.substr(0, blank);
     if (blank != std::string::npos) {
         step.request.target = line.substr(blank + 1);
     }
-    if (!http::is_token(step.request.method) || step.request.target.empty()) {
+    const std::string& target = step.request.target;
+    const bool graphic = std::all_of(target.begin(), target.end(), [](char c) {
+        return static_cast<unsigned char>(c) > ' ' && c != '\x7f';
+    });
+    if (!http::is_token(step.request.method) || target.empty() || !graphic) {
         reader.error(node.at, "a request is a method and a path, such as GET /v1/quote");
     }
 }
@@ -150,7 +160,7 @@ void read_reload(const StepContext& context, const YamlNode& node, TestStep& ste
 
 void read_counters(const StepContext& context, const YamlNode& node, TestStep& step) {
     const YamlNode& state = *node.find("counters");
-    const std::string word = context.reader.text(state, "counters").value_or("");
+    const std::string word = state.is_scalar() ? state.scalar : "";
     if (word != "down" && word != "up") {
         context.reader.error(state.at, "counters are down or up");
     }
@@ -158,10 +168,54 @@ void read_counters(const StepContext& context, const YamlNode& node, TestStep& s
     step.title = cat("counters ", word);
 }
 
+void read_restart(const StepContext& context, const YamlNode& node, TestStep& step) {
+    const bool restarts = context.reader.boolean(*node.find("restart"), "restart").value_or(true);
+    step.kind = restarts ? TestStep::Kind::restart : TestStep::Kind::nothing;
+    step.title = "restart";
+}
+
 void read_wall(const StepContext& context, const YamlNode& node, TestStep& step) {
+    const YamlNode& wall = *node.find("wall");
     step.kind = TestStep::Kind::step_wall;
-    step.by = read_span(context.reader, *node.find("wall"), "wall").value_or(Nanos(0));
+    step.by = read_span(context.reader, wall, "wall").value_or(Nanos(0));
+    // Within 230 years each, as spans are, so that the sums hold.
+    const Wall unstepped = context.start + step.when;
+    const Nanos ahead = context.wall_ahead + step.by;
+    if (ahead < earliest_instant - unstepped || ahead >= latest_instant - unstepped) {
+        context.reader.error(wall.at,
+                             "the wall clock would be before 1970 or beyond the year 2200");
+        step.by = Nanos(0);
+    }
     step.title = cat("wall clock ", decimal_seconds(step.by), " s");
+}
+
+// The first request's is looked at here, in its place; of steps with several the last one too.
+void read_address(Reader& reader, const YamlNode& node, std::string& address) {
+    const auto text = reader.text(node, "address");
+    if (!text) {
+        return;
+    }
+    if (const auto parsed = address_of(*text, 1); !parsed.ok()) {
+        reader.error(node.at, std::string(parsed.status().message()));
+        return;
+    }
+    address = *text;
+}
+
+void read_key(Reader& reader, const YamlNode& node, std::optional<std::string>& key) {
+    if (node.kind == YamlNode::Kind::null || (node.is_scalar() && node.scalar == "none")) {
+        key.reset();
+        return;
+    }
+    const auto text = reader.text(node, "key");
+    if (!text) {
+        return;
+    }
+    if (text->empty() || !http::is_field_value(*text)) {
+        reader.error(node.at, "a key is text without control characters, or none");
+        return;
+    }
+    key = *text;
 }
 
 }  // namespace
@@ -171,11 +225,10 @@ void read_request_defaults(Reader& reader, const YamlNode& node, RequestDefaults
         read_fields(reader, *headers, defaults.headers);
     }
     if (const YamlNode* address = node.find("address")) {
-        defaults.address = reader.text(*address, "address").value_or(defaults.address);
+        read_address(reader, *address, defaults.address);
     }
     if (const YamlNode* key = node.find("key")) {
-        const bool none = key->kind == YamlNode::Kind::null || key->scalar == "none";
-        defaults.key = none ? std::nullopt : reader.text(*key, "key");
+        read_key(reader, *key, defaults.key);
     }
 }
 
@@ -189,11 +242,7 @@ std::optional<TestStep> read_step(const StepContext& context, const YamlNode& no
         {"request", test_request_keys, read_request},
         {"reload", test_reload_keys, read_reload},
         {"counters", test_counters_keys, read_counters},
-        {"restart", test_restart_keys,
-         [](const StepContext&, const YamlNode&, TestStep& step) {
-             step.kind = TestStep::Kind::restart;
-             step.title = "restart";
-         }},
+        {"restart", test_restart_keys, read_restart},
         {"wall", test_wall_keys, read_wall},
     };
     if (!context.reader.any_mapping(node, "a step")) {

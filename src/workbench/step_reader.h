@@ -26,6 +26,7 @@ struct StepContext {
     const RequestDefaults& defaults;
     Wall start;          // of the case
     Nanos previous;      // when the step before happens
+    Nanos wall_ahead;    // how far the wall clock has been stepped before
     const Rules& rules;  // in force at the step before
 };
 

@@ -65,14 +65,17 @@ void TestFileReader::read_steps(const YamlNode& node, const CaseDefaults& defaul
         return;
     }
     Nanos previous{0};
+    Nanos wall_ahead{0};
     Rules rules = defaults.rules;
     for (const YamlNode* item : node.items) {
         auto step = read_step(
-            {reader_, rules_reader_, defaults.request, defaults.start, previous, rules}, *item);
+            {reader_, rules_reader_, defaults.request, defaults.start, previous, wall_ahead, rules},
+            *item);
         if (!step) {
             continue;
         }
         previous = step->when + step->every * static_cast<std::int64_t>(step->times - 1);
+        wall_ahead += step->by;
         if (step->kind == TestStep::Kind::reload) {
             rules = step->rules;
         }
@@ -90,7 +93,10 @@ void TestFileReader::read_case(const YamlNode& node, CaseDefaults defaults) {
     out.start = defaults.start;
     out.rules = defaults.rules;
     if (const YamlNode* name = node.find("name")) {
-        out.name = reader_.text(*name, "a case's name").value_or("");
+        out.name = reader_.text(*name, "a case's name").value_or("x");
+        if (out.name.empty()) {
+            reader_.error(name->at, "a case's name is empty");
+        }
     }
     if (node.find("policy") == nullptr && !file_has_policy_) {
         reader_.error(node.at, "neither the case nor the file has a policy");
@@ -134,16 +140,24 @@ void replace_number(std::string& text, const std::string& number) {
 
 }  // namespace
 
-absl::StatusOr<ServiceRequest> fill_in(const TestRequest& request, std::uint64_t n) {
-    const std::string number = cat(n);
-    std::string address = request.address;
-    replace_number(address, number);
-    ServiceRequest filled{request.method, request.target,  request.headers, {},
-                          request.body,   request.upstream};
-    filled.peer.address = IpAddress::parse(address);
-    if (!filled.peer.address) {
+absl::StatusOr<IpAddress> address_of(std::string address, std::uint64_t n) {
+    replace_number(address, cat(n));
+    const auto parsed = IpAddress::parse(address);
+    if (!parsed) {
         return absl::InvalidArgumentError(cat("'", address, "' is not an IP address"));
     }
+    return *parsed;
+}
+
+absl::StatusOr<ServiceRequest> fill_in(const TestRequest& request, std::uint64_t n) {
+    const std::string number = cat(n);
+    const auto address = address_of(request.address, n);
+    if (!address.ok()) {
+        return address.status();
+    }
+    ServiceRequest filled{request.method, request.target,  request.headers, {},
+                          request.body,   request.upstream};
+    filled.peer.address = *address;
     replace_number(filled.target, number);
     replace_number(filled.body, number);
     for (auto& [name, value] : filled.headers) {

@@ -18,9 +18,10 @@
 
 namespace ration {
 
-inline constexpr std::size_t max_test_cases = 10'000;     // of one file
-inline constexpr std::size_t max_test_steps = 10'000;     // of one case
-inline constexpr std::uint64_t max_test_times = 100'000;  // requests of one step
+inline constexpr std::size_t max_test_cases = 10'000;                  // of one file
+inline constexpr std::size_t max_test_steps = 10'000;                  // of one case
+inline constexpr std::uint64_t max_test_times = 100'000;               // requests of one step
+inline constexpr Nanos max_test_takes = std::chrono::hours(24 * 366);  // of an upstream
 
 // A request whose texts may hold `{n}`: the number of the request within its step, from 1.
 struct TestRequest {
@@ -39,7 +40,8 @@ struct TestStep {
         counters_down,
         counters_up,
         restart,
-        step_wall
+        step_wall,
+        nothing  // `restart: false`
     };
     Kind kind = Kind::request;
     Position at;
@@ -70,6 +72,9 @@ struct TestFile {
 [[nodiscard]] std::optional<TestFile> load_test_file(const std::string& path, Problems& problems);
 [[nodiscard]] std::optional<TestFile> parse_test_file(const std::string& path,
                                                       std::string_view text, Problems& problems);
+
+// The address with `{n}` filled in. InvalidArgument when it is not one then.
+[[nodiscard]] absl::StatusOr<IpAddress> address_of(std::string address, std::uint64_t n);
 
 // Request `n` (from 1) of a step, with every `{n}` filled in. InvalidArgument when the address is
 // not one then.

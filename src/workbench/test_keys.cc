@@ -45,7 +45,8 @@ constexpr std::array reload_table{Key{"at", "", "When."},
                                   Key{"directory", "", "The directory that comes with it."}};
 constexpr std::array counters_table{Key{"at", "", "When."},
                                     Key{"counters", "", "down or up.", true}};
-constexpr std::array restart_table{Key{"at", "", "When."}, Key{"restart", "", "true.", true}};
+constexpr std::array restart_table{Key{"at", "", "When."},
+                                   Key{"restart", "", "true; false: nothing happens.", true}};
 constexpr std::array wall_table{Key{"at", "", "When."},
                                 Key{"wall", "", "How far the wall clock steps.", true}};
 

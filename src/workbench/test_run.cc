@@ -72,6 +72,8 @@ absl::Status CaseRun::take_step(const TestStep& step) {
         case TestStep::Kind::step_wall:
             service_->step_wall(at, step.by);
             break;
+        case TestStep::Kind::nothing:
+            break;
     }
     return absl::OkStatus();
 }

@@ -82,6 +82,10 @@ void read_fields(Reader& reader, const YamlNode& node, Fields& fields) {
     for (const YamlNode::Entry& entry : node.entries) {
         const std::string& name = entry.key->scalar;
         remove_field(fields, name);
+        if (const std::string wrong = wrong_field(name, ""); !wrong.empty()) {
+            reader.error(entry.key->at, wrong);
+            continue;
+        }
         if (entry.value->kind == YamlNode::Kind::null) {
             continue;
         }

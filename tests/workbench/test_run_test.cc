@@ -175,7 +175,7 @@ INSTANTIATE_TEST_SUITE_P(
         WrongRow{"  - {name: x, steps: [{request: GET /, times: 2, expect: {status: [200]}}]}\n",
                  "t.test.yaml:8:67: a list of 1 expected values, but the step has 2 requests\n"},
         WrongRow{"  - {name: x, steps: [{request: GET /, address: 'nowhere'}]}\n",
-                 "t.test.yaml:8:23: 'nowhere' is not an IP address\n"},
+                 "t.test.yaml:8:49: 'nowhere' is not an IP address\n"},
         WrongRow{"  - {name: x, steps: [{request: GET /, times: 100001}]}\n",
                  "t.test.yaml:8:47: times is a whole number from 1 to 100000, not '100001'\n"},
         WrongRow{"  - {name: x, steps: [{request: GET /, expect: {outcome: admited}}]}\n",
@@ -194,6 +194,209 @@ INSTANTIATE_TEST_SUITE_P(
                  "t.test.yaml:8:22: steps are a list of 1 to 10000\n"},
         WrongRow{"  - {name: x, policy: {policy: y}, steps: [{request: GET /}]}\n",
                  "t.test.yaml:8:23: write it as a block that starts on a line of its own\n"}));
+
+// Every key of the language, each with a value of another type and each with one out of range.
+struct WrongValueRow {
+    const char* step;  // written into one step, or with "case:" in front into the case
+    const char* problem;
+};
+
+void PrintTo(const WrongValueRow& row, std::ostream* out) {
+    *out << row.step;
+}
+
+class WrongValueTest : public ::testing::TestWithParam<WrongValueRow> {};
+
+TEST_P(WrongValueTest, IsToldWithItsPlace) {
+    std::string text = GetParam().step;
+    constexpr std::string_view of_the_case = "case:";
+    if (text.starts_with(of_the_case)) {
+        text = "  - {steps: [{request: GET /}], " + text.substr(of_the_case.size()) + "}\n";
+    } else {
+        text = "  - {name: x, steps: [{" + text + "}]}\n";
+    }
+    EXPECT_EQ(run(text).problems, std::string("t.test.yaml:") + GetParam().problem + "\n");
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Rows, WrongValueTest,
+    ::testing::Values(
+        WrongValueRow{"case:name: [x]", "8:39: a case's name is text, not a list"},
+        WrongValueRow{"case:name: ''", "8:39: a case's name is empty"},
+        WrongValueRow{"case:name: x, policy: [x]",
+                      "8:50: a policy is a path, or the policy itself"},
+        WrongValueRow{"case:name: x, policy: /nowhere.yaml",
+                      "8:50: /nowhere.yaml cannot be opened for reading"},
+        WrongValueRow{"case:name: x, policy: /", "8:50: / is a directory, not a file"},
+        WrongValueRow{"case:name: x, directory: [x]",
+                      "8:53: a directory is a path, or the directory itself"},
+        WrongValueRow{"case:name: x, directory: /nowhere.yaml",
+                      "8:53: /nowhere.yaml cannot be opened for reading"},
+        WrongValueRow{"case:name: x, at: [1]", "8:46: at is text, not a list"},
+        WrongValueRow{"case:name: x, at: soon",
+                      "8:46: \"soon\" is neither a date such as 2026-03-01T12:00:00.25Z nor "
+                      "seconds since 1970"},
+        WrongValueRow{"case:name: x, at: 2200-01-01T00:00:00Z",
+                      "8:46: \"2200-01-01T00:00:00Z\" is not between the years 1970 and 2200"},
+        WrongValueRow{"case:name: x, key: [k]", "8:47: key is text, not a list"},
+        WrongValueRow{"case:name: x, key: ''",
+                      "8:47: a key is text without control characters, or none"},
+        WrongValueRow{"case:name: x, address: {a: b}", "8:51: address is text, not a mapping"},
+        WrongValueRow{"case:name: x, address: 1.2.3", "8:51: '1.2.3' is not an IP address"},
+        WrongValueRow{"case:name: x, headers: text", "8:51: headers is a mapping, not text"},
+        WrongValueRow{"case:name: x, headers: {A b: ~}",
+                      "8:52: \"A b\" is not the name of a header"},
+        WrongValueRow{"case:name: x, headers: {A: {b: c}}",
+                      "8:55: the value of header A is text, not a mapping"},
+        WrongValueRow{"request: [GET /]", "8:33: request is text, not a list"},
+        WrongValueRow{"request: GET /a b",
+                      "8:33: a request is a method and a path, such as GET /v1/quote"},
+        WrongValueRow{"request: 'G(T /a'",
+                      "8:33: a request is a method and a path, such as GET /v1/quote"},
+        WrongValueRow{"request: GET /, at: [1s]", "8:44: at is text, not a list"},
+        WrongValueRow{"request: GET /, at: -1s", "8:44: before the step above, which is at 0 s"},
+        WrongValueRow{"request: GET /, key: {a: b}", "8:45: key is text, not a mapping"},
+        WrongValueRow{"request: GET /, key: \"a\\nb\"",
+                      "8:45: a key is text without control characters, or none"},
+        WrongValueRow{"request: GET /, address: ~", "8:49: address is text, not nothing"},
+        WrongValueRow{"request: GET /, times: 2, address: '::fff{n}::1::'",
+                      "8:59: '::fff1::1::' is not an IP address"},
+        WrongValueRow{"request: GET /, times: 256, address: '10.0.0.{n}'",
+                      "8:23: '10.0.0.256' is not an IP address"},
+        WrongValueRow{"request: GET /, headers: [a]", "8:49: headers is a mapping, not a list"},
+        WrongValueRow{"request: GET /, times: 0",
+                      "8:47: times is a whole number from 1 to 100000, not '0'"},
+        WrongValueRow{"request: GET /, times: many",
+                      "8:47: times is a whole number from 1 to 100000, not 'many'"},
+        WrongValueRow{"request: GET /, every: -1s",
+                      "8:47: every is below 0, or the step would end beyond the year 2200"},
+        WrongValueRow{"request: GET /, every: [1s]", "8:47: every is text, not a list"},
+        WrongValueRow{"request: GET /, upstream: 200",
+                      "8:50: an upstream answer is a mapping, not text"},
+        WrongValueRow{"request: GET /, upstream: {status: 199}",
+                      "8:59: the upstream's status is a whole number from 200 to 599, not '199'"},
+        WrongValueRow{"request: GET /, upstream: {status: 600}",
+                      "8:59: the upstream's status is a whole number from 200 to 599, not '600'"},
+        WrongValueRow{"request: GET /, upstream: {headers: {A: \"b\\nc\"}}",
+                      "8:64: the header A has a control character"},
+        WrongValueRow{"request: GET /, upstream: {takes: -1s}",
+                      "8:58: takes is from 0 to 366d, or never"},
+        WrongValueRow{"request: GET /, upstream: {takes: 367d}",
+                      "8:58: takes is from 0 to 366d, or never"},
+        WrongValueRow{
+            "request: GET /, upstream: {takes: soon}",
+            "8:58: \"soon\" is not a span of time such as 1.5s, 250ms, 2min, 1h30m, 3d or 0:01:00"},
+        WrongValueRow{"request: GET /, upstream: {probe: no}",
+                      "8:58: the answer to a probe is a mapping, not text"},
+        WrongValueRow{"request: GET /, upstream: {probe: {probe: {status: 200}}}",
+                      "8:59: unknown key of the answer to a probe 'probe'"},
+        WrongValueRow{"request: GET /, upstream: {probe: {status: 99}}",
+                      "8:67: the upstream's status is a whole number from 200 to 599, not '99'"},
+        WrongValueRow{"request: GET /, expect: 200", "8:48: an expectation is a mapping, not text"},
+        WrongValueRow{"request: GET /, expect: {status: 99}",
+                      "8:57: an expected status is a whole number from 200 to 599, not '99'"},
+        WrongValueRow{"request: GET /, expect: {status: 600}",
+                      "8:57: an expected status is a whole number from 200 to 599, not '600'"},
+        WrongValueRow{"request: GET /, expect: {status: ok}",
+                      "8:57: an expected status is a whole number from 200 to 599, not 'ok'"},
+        WrongValueRow{"request: GET /, times: 2, expect: {status: [200, {a: b}]}",
+                      "8:73: an expected value is text, not a mapping"},
+        WrongValueRow{"request: GET /, expect: {status: []}",
+                      "8:57: a list of 0 expected values, but the step has 1 requests"},
+        WrongValueRow{"request: GET /, expect: {outcome: none}", "8:58: unknown outcome 'none'"},
+        WrongValueRow{"request: GET /, expect: {outcome: ~}",
+                      "8:58: an expected value is text, not nothing"},
+        WrongValueRow{"request: GET /, expect: {rule: {a: b}}",
+                      "8:55: an expected value is text, not a mapping"},
+        WrongValueRow{"request: GET /, expect: {wait: -1}", "8:55: a wait is not below 0"},
+        WrongValueRow{"request: GET /, expect: {wait: soon}",
+                      "8:55: \"soon\" is not a span of time such as 1.5s, 250ms, 2min, 1h30m, 3d "
+                      "or 0:01:00, or none"},
+        WrongValueRow{"request: GET /, expect: {wait: {a: b}}",
+                      "8:55: an expected value is text, not a mapping"},
+        WrongValueRow{"request: GET /, expect: {headers: [a]}",
+                      "8:58: expected headers is a mapping, not a list"},
+        WrongValueRow{"request: GET /, expect: {headers: {A: ~}}",
+                      "8:62: a header is expected to have a value, or absent, or present"},
+        WrongValueRow{"request: GET /, expect: {headers: {A b: c}}",
+                      "8:59: \"A b\" is not the name of a header"},
+        WrongValueRow{"request: GET /, expect: {body: []}", "8:55: an empty list expects nothing"},
+        WrongValueRow{"request: GET /, expect: {remaining: 5}",
+                      "8:60: what limits have left is a mapping, not text"},
+        WrongValueRow{"request: GET /, expect: {remaining: {rate: -1}}",
+                      "8:67: what a limit counts is a whole number from 0 to 4294967295, not '-1'"},
+        WrongValueRow{
+            "request: GET /, expect: {remaining: {rate: 4294967296}}",
+            "8:67: what a limit counts is a whole number from 0 to 4294967295, not '4294967296'"},
+        WrongValueRow{
+            "request: GET /, expect: {used: {rate: 1.5}}",
+            "8:62: what a limit counts is a whole number from 0 to 4294967295, not '1.5'"},
+        WrongValueRow{"request: GET /, expect: {sent: /a}",
+                      "8:55: what is sent is a mapping, not text"},
+        WrongValueRow{"request: GET /, expect: {sent: {path: [a, b]}}",
+                      "8:62: a list of 2 expected values, but the step has 1 requests"},
+        WrongValueRow{"request: GET /, expect: {sent: {headers: none}}",
+                      "8:65: headers that were sent is a mapping, not text"},
+        WrongValueRow{"request: GET /, expect: {sent: {headers: {A: ~}}}",
+                      "8:69: a header is expected to have a value, or absent, or present"},
+        WrongValueRow{"request: GET /, expect: {admitted: 2}",
+                      "8:59: the number of admitted is a whole number from 0 to 1, not '2'"},
+        WrongValueRow{"request: GET /, expect: {refused: yes}",
+                      "8:58: the number of refused is a whole number from 0 to 1, not 'yes'"},
+        WrongValueRow{"request: GET /, expect: {replayed: -1}",
+                      "8:59: the number of replayed is a whole number from 0 to 1, not '-1'"},
+        WrongValueRow{"request: GET /, expect: {lost: [1]}",
+                      "8:55: the number of lost is a whole number from 0 to 1, not a list"},
+        WrongValueRow{"reload: [x]", "8:32: a policy is a path, or the policy itself"},
+        WrongValueRow{"reload: /nowhere.yaml", "8:32: /nowhere.yaml cannot be opened for reading"},
+        WrongValueRow{"reload: /", "8:32: / is a directory, not a file"},
+        WrongValueRow{"counters: [up]", "8:34: counters are down or up"},
+        WrongValueRow{"counters: ~", "8:34: counters are down or up"},
+        WrongValueRow{"restart: maybe", "8:33: restart is true or false, not 'maybe'"},
+        WrongValueRow{"restart: ~", "8:33: restart is true or false, not nothing"},
+        WrongValueRow{"restart: [true]", "8:33: restart is true or false, not a list"},
+        WrongValueRow{
+            "wall: abc",
+            "8:30: \"abc\" is not a span of time such as 1.5s, 250ms, 2min, 1h30m, 3d or 0:01:00"},
+        WrongValueRow{"wall: [1s]", "8:30: wall is text, not a list"},
+        WrongValueRow{"wall: 64000d",
+                      "8:30: the wall clock would be before 1970 or beyond the year 2200"},
+        WrongValueRow{"wall: -21000d",
+                      "8:30: the wall clock would be before 1970 or beyond the year 2200"}));
+
+TEST(TestFile, WallClockStepsAddUpToNoMoreThanAClockHolds) {
+    const Outcome outcome = run(R"(  - name: x
+    steps:
+      - {wall: -20000d}
+      - {wall: -400d}
+      - {wall: -400d}
+)");
+    EXPECT_EQ(outcome.problems,
+              "t.test.yaml:12:16: the wall clock would be before 1970 or beyond the year 2200\n");
+}
+
+TEST(TestFile, AFileThatCannotBeReadIsToldWhereItIsNamed) {
+    const Outcome outcome = run(R"(  - name: x
+    steps:
+      - {reload: nowhere.yaml, directory: nobody.yaml}
+)");
+    EXPECT_EQ(outcome.problems,
+              "t.test.yaml:10:18: nowhere.yaml cannot be opened for reading\n"
+              "t.test.yaml:10:43: nobody.yaml cannot be opened for reading\n");
+}
+
+TEST(TestRun, ARestartThatIsFalseIsNone) {
+    const Outcome outcome = run(R"(  - name: x
+    steps:
+      - {request: GET /thing, times: 2, expect: {admitted: 2}}
+      - {restart: false}
+      - {request: GET /thing, expect: {status: 429}}
+      - {restart: true}
+      - {request: GET /thing, expect: {status: 200}}
+)");
+    EXPECT_EQ(outcome.problems, "");
+    EXPECT_EQ(outcome.report, "");
+}
 
 TEST(TestFile, AProblemInAPolicyWrittenInPlaceHasItsPlaceInTheFile) {
     const Outcome outcome = run(R"(  - name: x
