@@ -70,6 +70,8 @@ void Engine::open(Exchange& exchange, const RequestView& request, Now now) {
     exchange.open = true;
     exchange.arrived = now;
     exchange.request = request;
+    exchange.method = request.method;
+    exchange.preflight = false;
     exchange.route.route = no_route;
     exchange.route.parameter_count = 0;
     exchange.kind = kind_anonymous;
@@ -99,8 +101,12 @@ void Engine::arrive(Exchange& exchange, const RequestView& request, Now now) {
         return refuse(exchange, BuiltIn::bad_request);
     }
     if (is_preflight(exchange)) {
-        exchange.decision.kind = Decision::Kind::preflight;
-        return;
+        if (exchange.policy().cors.enabled) {
+            exchange.decision.kind = Decision::Kind::preflight;
+            return;
+        }
+        exchange.preflight = true;
+        exchange.method = asked_method(exchange);
     }
     identify(exchange, issued_);
     match(exchange);
@@ -111,8 +117,9 @@ void Engine::arrive(Exchange& exchange, const RequestView& request, Now now) {
 
 bool Engine::needs_body(const Exchange& exchange) {
     const RouteIndex route = exchange.route.route;
-    return exchange.decision.kind == Decision::Kind::admit && route != no_route &&
-           route < exchange.policy().body_routes.size() && exchange.policy().body_routes[route];
+    return exchange.decision.kind == Decision::Kind::admit && !exchange.preflight &&
+           route != no_route && route < exchange.policy().body_routes.size() &&
+           exchange.policy().body_routes[route];
 }
 
 // False: refused already.
@@ -132,7 +139,7 @@ bool Engine::plan_limits(Exchange& exchange, std::string_view body, Now now) {
 
 void Engine::conclude_limits(Exchange& exchange) {
     conclude(exchange, standing(exchange));
-    if (exchange.decision.kind == Decision::Kind::admit) {
+    if (exchange.decision.kind == Decision::Kind::admit && !exchange.preflight) {
         exchange.durable = plan_durable(exchange);
     }
 }

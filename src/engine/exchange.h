@@ -64,6 +64,11 @@ struct Exchange {
     // The time that decided: `arrived`, or what shared counters read from their own clock.
     Now charged_at;
     RequestView request;
+    // What counts as the method: the request's, or the one that a forwarded pre-check asks for.
+    std::string_view method;
+    // A CORS pre-check for the upstream to answer. Blocks are its only charges, no rule of the
+    // ledger speaks about it, and whoever asks is welcome: browsers send it without credentials.
+    bool preflight = false;
     NormalTarget target;  // path in `path_buffer`
     RouteMatch route;
     KindIndex kind = kind_anonymous;

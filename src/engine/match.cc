@@ -17,18 +17,24 @@ bool read_target(Exchange& exchange) {
 
 bool is_preflight(const Exchange& exchange) {
     const Policy& policy = exchange.policy();
-    return exchange.request.method == "OPTIONS" && policy.cors.enabled &&
-           !exchange.origin.empty() &&
+    return exchange.request.method == "OPTIONS" && !exchange.origin.empty() &&
            find_header(exchange.request.headers, "Access-Control-Request-Method") != nullptr &&
            (policy.forward_unmatched || policy.table.path_exists(exchange.target.path));
 }
 
+std::string_view asked_method(const Exchange& exchange) {
+    return find_header(exchange.request.headers, "Access-Control-Request-Method")->value;
+}
+
 void match(Exchange& exchange) {
-    exchange.route = exchange.policy().table.match(exchange.request.method, exchange.target.path);
+    exchange.route = exchange.policy().table.match(exchange.method, exchange.target.path);
 }
 
 Standing standing(const Exchange& exchange) {
     const Policy& policy = exchange.policy();
+    if (exchange.preflight) {
+        return Standing::welcome;
+    }
     const RouteIndex route = exchange.route.route;
     if (route == no_route && !policy.forward_unmatched) {
         return Standing::not_found;

@@ -18,8 +18,11 @@ enum class Standing : std::uint8_t {
 // Normalises the target into the exchange's buffer; false: refused as malformed.
 [[nodiscard]] bool read_target(Exchange& exchange);
 
-// A browser's pre-check (Fetch standard, "CORS-preflight request") that the policy answers.
+// A browser's pre-check (Fetch standard, "CORS-preflight request") of a path that is served: for
+// ration to answer when the policy has `cors`, else for the upstream.
 [[nodiscard]] bool is_preflight(const Exchange& exchange);
+// The method that a pre-check is about.
+[[nodiscard]] std::string_view asked_method(const Exchange& exchange);
 
 // Fills in `route`. Method override headers are not looked at: what counts is what will run.
 void match(Exchange& exchange);

@@ -92,7 +92,8 @@ bool plan(Exchange& exchange) {
     bind_entities(exchange);
     for (const Candidate& candidate :
          exchange.rules->plan->candidates(exchange.route.route, exchange.kind)) {
-        if (!counts_method(*candidate.rule, exchange.request.method)) {
+        if (!counts_method(*candidate.rule, exchange.method) ||
+            (exchange.preflight && candidate.rule->part != StrikePart::block)) {
             continue;
         }
         // In place; one more than can be charged has room, to be seen to be one too many.

@@ -173,7 +173,7 @@ std::optional<std::string_view> key_part(const Exchange& exchange, const Selecto
                                      : std::string_view(exchange.policy().routes[route].name);
         }
         case Selector::Source::method:
-            return counted_method(exchange.request.method);
+            return counted_method(exchange.method);
         case Selector::Source::address:
             return address_bytes(exchange.address);
         case Selector::Source::credential:
