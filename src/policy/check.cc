@@ -1,92 +1,75 @@
 // What can be seen in the policy alone: requests that nothing limits, and keys that callers choose.
 #include "policy/check.h"
 
-#include <algorithm>
 #include <string>
 
 #include "base/text.h"
+#include "policy/check_coverage.h"
 #include "policy/check_directory.h"
+#include "policy/presence.h"
 
 namespace ration {
 namespace {
 
-// Names of the kinds in `kinds`: "publishable, secret".
-std::string kind_list(const Policy& policy, KindSet kinds) {
-    std::string names;
-    for (std::size_t k = 0; k < policy.kinds.size(); ++k) {
-        if ((kinds & kind_bit(static_cast<KindIndex>(k))) != 0) {
-            names += cat(names.empty() ? "" : ", ", policy.kinds[k]);
-        }
+// Where a value comes from that callers choose: the request, directly or by `identify.attributes`.
+// Null when others have a word in it.
+const Selector* chosen_by_caller(const Policy& policy, const Selector& part) {
+    switch (part.source) {
+        case Selector::Source::path:
+        case Selector::Source::query:
+        case Selector::Source::header:
+        case Selector::Source::body:
+            return &part;
+        case Selector::Source::entity:
+            return bound_selector(policy, part.name);
+        case Selector::Source::attribute:
+            return bound_selector(policy, part.path.front());
+        default:
+            return nullptr;
     }
-    return names;
-}
-
-// Kinds that get to the route and meet no limit on it.
-KindSet uncovered(const Policy& policy, RouteIndex route, KindSet accepts) {
-    KindSet left = accepts;
-    for (const LimitRule& rule : policy.limits) {
-        if (!rule.shadow && rule.part == StrikePart::none && rule.covers(route)) {
-            left &= ~rule.kinds;
-        }
-    }
-    return left;
-}
-
-void check_coverage(const Policy& policy, Problems& problems) {
-    KindSet existing = 0;
-    for (std::size_t k = 0; k < policy.kinds.size(); ++k) {
-        existing |= kind_bit(static_cast<KindIndex>(k));
-    }
-    for (std::size_t i = 0; i < policy.routes.size(); ++i) {
-        const Route& route = policy.routes[i];
-        const KindSet left =
-            uncovered(policy, static_cast<RouteIndex>(i), route.accepts & existing);
-        if (left != 0) {
-            problems.warning(
-                policy.file, route.at,
-                cat("no limit covers the route '", route.name, "' for: ", kind_list(policy, left)));
-        }
-    }
-    const KindSet left = uncovered(policy, no_route, policy.accepts_unmatched & existing);
-    if (policy.forward_unmatched && left != 0) {
-        problems.warning(
-            policy.file, {1, 1},
-            cat("no limit covers requests that match no route for: ", kind_list(policy, left)));
-    }
-}
-
-bool is_callers_choice(const Selector& part) {
-    return part.source == Selector::Source::query || part.source == Selector::Source::header;
 }
 
 bool is_shape_of_request(const Selector& part) {
     return part.source == Selector::Source::route || part.source == Selector::Source::method;
 }
 
-void check_forgeable(const Policy& policy, Problems& problems) {
-    for (const LimitRule& rule : policy.limits) {
-        const auto chosen = std::find_if(rule.key.begin(), rule.key.end(), is_callers_choice);
-        const bool only = std::all_of(rule.key.begin(), rule.key.end(), [](const Selector& part) {
-            return is_callers_choice(part) || is_shape_of_request(part);
-        });
-        if (chosen != rule.key.end() && only) {
-            problems.warning(policy.file, chosen->at,
-                             cat("the limit '", rule.name,
-                                 "' counts by what the caller sends: another value is another "
-                                 "counter, and no value is no limit"));
+// Attempts on one account or thing are counted by the name of what is attacked, which an attacker
+// cannot choose otherwise: for strikes such a name is no caller's choice.
+bool names_the_target(const LimitRule& rule, const Selector& source) {
+    return rule.part != StrikePart::none &&
+           (source.source == Selector::Source::path || source.source == Selector::Source::body);
+}
+
+void check_forgeable(const Policy& policy, const LimitRule& rule, Problems& problems) {
+    const Selector* first = nullptr;
+    bool can_be_left_out = false;
+    for (const Selector& part : rule.key) {
+        const Selector* source = chosen_by_caller(policy, part);
+        if (source != nullptr && !names_the_target(rule, *source)) {
+            first = first != nullptr ? first : &part;
+            can_be_left_out = can_be_left_out || source->source != Selector::Source::path;
+        } else if (!is_shape_of_request(part)) {
+            return;
         }
+    }
+    if (first != nullptr) {
+        problems.warning(
+            policy.file, first->at,
+            cat("the ", rule.part == StrikePart::none ? "limit" : "strike rule", " '", rule.name,
+                "' counts by what the caller sends: another value is another counter",
+                can_be_left_out ? ", and no value is no limit" : ""));
     }
 }
 
 }  // namespace
 
 void check(const Policy& policy, const Directory* directory, Problems& problems) {
-    if (policy.limits.empty()) {
-        problems.warning(policy.file, {1, 1}, "the policy has no limits");
-    } else {
-        check_coverage(policy, problems);
+    check_coverage(policy, directory, problems);
+    for (const LimitRule& rule : policy.limits) {
+        if (rule.part != StrikePart::attempts) {
+            check_forgeable(policy, rule, problems);
+        }
     }
-    check_forgeable(policy, problems);
     if (directory != nullptr) {
         check_directory(policy, *directory, problems);
     }

@@ -11,7 +11,7 @@
 namespace ration {
 
 // `directory` may be null: then only the policy itself is looked at.
-//   - a route and kind that no enforced limit covers
+//   - a route and kind of caller that no enforced limit, ceiling or quota covers
 //   - a key made only of what the caller sends (trust in too many proxies shows at load)
 //   - keys of a kind that the policy does not know, or that fit no pattern of their kind
 //   - attributes that none, or only some, of a limit's keys lead to: it does not apply to the

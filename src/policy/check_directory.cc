@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "base/text.h"
+#include "policy/presence.h"
 
 namespace ration {
 namespace {
@@ -44,19 +45,6 @@ std::string dotted(const Selector& selector) {
     return text;
 }
 
-bool is_bound(const Policy& policy, std::string_view kind) {
-    return std::any_of(policy.bound_entities.begin(), policy.bound_entities.end(),
-                       [&](const auto& bound) { return bound.first == kind; });
-}
-
-// Whether the value depends on the key alone, not on the single request.
-bool depends_on_key(const Policy& policy, const Selector& selector) {
-    if (selector.source == Selector::Source::entity) {
-        return !is_bound(policy, selector.name);
-    }
-    return selector.source == Selector::Source::attribute && !is_bound(policy, selector.path[0]);
-}
-
 const AttributeValue* attribute_of(const Directory& directory, const Credential& credential,
                                    std::span<const std::string> path) {
     const Entity* entity = path[0] == "credential" ? &credential.self : credential.entity(path[0]);
@@ -66,12 +54,6 @@ const AttributeValue* attribute_of(const Directory& directory, const Credential&
         entity = id != nullptr ? directory.entity(path[0], *id) : nullptr;
     }
     return entity != nullptr && !path.empty() ? entity->find(path[0]) : nullptr;
-}
-
-bool has(const Directory& directory, const Credential& credential, const Selector& selector) {
-    return selector.source == Selector::Source::entity
-               ? credential.entity(selector.name) != nullptr
-               : attribute_of(directory, credential, selector.path) != nullptr;
 }
 
 class DirectoryCheck {
@@ -204,7 +186,7 @@ private:
         const Credential* first = nullptr;
         std::size_t lacking = 0;
         for (const Credential* credential : own) {
-            if (!has(directory_, *credential, selector)) {
+            if (!leads_to(directory_, *credential, selector)) {
                 first = first != nullptr ? first : credential;
                 ++lacking;
             }
@@ -258,6 +240,20 @@ private:
 };
 
 }  // namespace
+
+bool depends_on_key(const Policy& policy, const Selector& selector) {
+    if (selector.source == Selector::Source::entity) {
+        return bound_selector(policy, selector.name) == nullptr;
+    }
+    return selector.source == Selector::Source::attribute &&
+           bound_selector(policy, selector.path[0]) == nullptr;
+}
+
+bool leads_to(const Directory& directory, const Credential& credential, const Selector& selector) {
+    return selector.source == Selector::Source::entity
+               ? credential.entity(selector.name) != nullptr
+               : attribute_of(directory, credential, selector.path) != nullptr;
+}
 
 void check_directory(const Policy& policy, const Directory& directory, Problems& problems) {
     DirectoryCheck(policy, directory, problems).run();

@@ -54,6 +54,10 @@ struct Route {
     std::string name;
     Position at;
     KindSet accepts = all_kinds;
+    std::vector<std::string> methods;     // of its patterns; "ANY" among them: every method
+    std::vector<std::string> parameters;  // of its paths; those of several in no order
+
+    [[nodiscard]] bool has_parameter(std::string_view name) const;
 };
 
 // What a path matched: the route and where its `{x}` parts stand in the path.

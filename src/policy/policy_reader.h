@@ -35,12 +35,6 @@ public:
     void read(const YamlNode& root);
 
 private:
-    // What the policy itself need not keep of a route.
-    struct RoutePatterns {
-        std::vector<std::string> methods;  // "ANY" among them: every method
-        absl::flat_hash_set<std::string> parameters;
-    };
-
     // A section with more than it may have. The names past the bound still count as known, and what
     // rests on the whole is not looked at, so that this error has no false ones behind it.
     void too_many(Position at, std::string reason) {
@@ -168,12 +162,11 @@ private:
     void check_charges_of(RouteIndex route);
     void check_durable_of(RouteIndex route);
     void check_unused();
-    [[nodiscard]] bool methods_meet(const LimitRule& rule, RouteIndex route) const;
+    [[nodiscard]] bool can_apply(const LimitRule& rule, RouteIndex route) const;
 
     Policy& policy_;
     Policy::Environment environment_;
     Reader& reader_;
-    std::vector<RoutePatterns> patterns_;  // by RouteIndex
     absl::flat_hash_map<std::string, RouteIndex> route_index_;
     std::vector<std::string_view> route_names_;
     absl::flat_hash_map<std::string, KindIndex> kind_index_;

@@ -4,6 +4,7 @@
 
 #include "base/text.h"
 #include "policy/policy_reader.h"
+#include "policy/presence.h"
 
 namespace ration {
 namespace {
@@ -13,10 +14,6 @@ constexpr KindSet strangers = kind_bit(kind_anonymous) | kind_bit(kind_unknown);
 // Kinds whose limits are judged on a route: those it accepts, and strangers before their 401.
 KindSet judged(KindSet accepts) {
     return accepts | strangers;
-}
-
-bool contains(const std::vector<std::string>& list, std::string_view word) {
-    return std::find(list.begin(), list.end(), word) != list.end();
 }
 
 }  // namespace
@@ -71,7 +68,7 @@ void PolicyReader::check_parameters(std::string_view what, const std::vector<Sel
             if (!routes.empty() && !routes[i]) {
                 continue;
             }
-            if (patterns_[i].parameters.contains(part.name)) {
+            if (policy_.routes[i].has_parameter(part.name)) {
                 any = true;
             } else if (lacking == nullptr) {
                 lacking = &policy_.routes[i];
@@ -86,32 +83,46 @@ void PolicyReader::check_parameters(std::string_view what, const std::vector<Sel
     }
 }
 
-bool PolicyReader::methods_meet(const LimitRule& rule, RouteIndex route) const {
-    const std::vector<std::string>& methods = patterns_[route].methods;
-    return rule.methods.empty() || contains(methods, "ANY") ||
-           std::any_of(rule.methods.begin(), rule.methods.end(),
-                       [&](const std::string& method) { return contains(methods, method); });
+// Whether some kind that is judged on the route has what the rule counts by and its number.
+bool PolicyReader::can_apply(const LimitRule& rule, RouteIndex route) const {
+    const KindSet kinds = rule.kinds & judged(route == no_route ? policy_.accepts_unmatched
+                                                                : policy_.routes[route].accepts);
+    for (std::size_t k = 0; k < policy_.kinds.size(); ++k) {
+        const auto kind = static_cast<KindIndex>(k);
+        if ((kinds & kind_bit(kind)) != 0 &&
+            presence(policy_, rule, {route, kind}) != Presence::never) {
+            return true;
+        }
+    }
+    return false;
 }
 
 void PolicyReader::check_limit_reach(const LimitRule& rule) {
-    if (rule.unmatched && policy_.forward_unmatched &&
-        (rule.kinds & judged(policy_.accepts_unmatched)) != 0) {
+    if (rule.unmatched && policy_.forward_unmatched && can_apply(rule, no_route)) {
         return;
     }
-    bool route_seen = false;
+    bool route_seen = rule.unmatched && policy_.forward_unmatched;
+    bool kind_seen = route_seen && (rule.kinds & judged(policy_.accepts_unmatched)) != 0;
     for (std::size_t i = 0; i < policy_.routes.size(); ++i) {
         const auto route = static_cast<RouteIndex>(i);
-        if (!rule.covers(route) || !methods_meet(rule, route)) {
+        if (!rule.covers(route) || !methods_meet(rule.methods, policy_.routes[i].methods)) {
             continue;
         }
         route_seen = true;
-        if ((rule.kinds & judged(policy_.routes[i].accepts)) != 0) {
+        kind_seen = kind_seen || (rule.kinds & judged(policy_.routes[i].accepts)) != 0;
+        if (can_apply(rule, route)) {
             return;
         }
     }
+    if (kind_seen && std::any_of(rule.key.begin(), rule.key.end(), [](const Selector& part) {
+            return part.source == Selector::Source::path;
+        })) {
+        return;  // paths without the part: said by check_parameters
+    }
     reader_.warning(rule.at, cat("the limit '", rule.name, "' never applies: ",
-                                 route_seen ? "no route of it accepts a kind of credential of it"
-                                            : "no route with a method of it"));
+                                 kind_seen    ? "nobody on a route of it has what it counts by"
+                                 : route_seen ? "no route of it accepts a kind of credential of it"
+                                              : "no route with a method of it"));
 }
 
 void PolicyReader::check_never_fits(const LimitRule& rule) {
@@ -194,9 +205,9 @@ void PolicyReader::check_charges_of(RouteIndex route) {
         std::size_t charges = 0;
         Position past;  // of the first limit that is one too many
         for (const LimitRule& rule : policy_.limits) {
-            const bool applies = rule.covers(route) &&
-                                 (rule.kinds & kind_bit(static_cast<KindIndex>(k))) != 0 &&
-                                 (!matched || methods_meet(rule, route));
+            const bool applies =
+                rule.covers(route) && (rule.kinds & kind_bit(static_cast<KindIndex>(k))) != 0 &&
+                (!matched || methods_meet(rule.methods, policy_.routes[route].methods));
             charges += applies ? 1 : 0;
             if (applies && charges == max_charges + 1) {
                 past = rule.at;

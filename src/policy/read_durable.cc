@@ -260,7 +260,7 @@ void PolicyReader::read_objects(const YamlNode* node, std::vector<ObjectId>& obj
                             {path_parameters_.begin(), path_parameters_.end()});
             continue;
         }
-        if (!object.in_body && !patterns_[*route].parameters.contains(object.name)) {
+        if (!object.in_body && !policy_.routes[*route].has_parameter(object.name)) {
             reader_.error(entry.value->at, cat("the route '", entry.key->scalar, "' has no {",
                                                object.name, "} in its path"));
             continue;

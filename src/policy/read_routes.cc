@@ -29,6 +29,10 @@ SplitPattern split_pattern(std::string_view text) {
 
 }  // namespace
 
+bool Route::has_parameter(std::string_view parameter) const {
+    return std::find(parameters.begin(), parameters.end(), parameter) != parameters.end();
+}
+
 void PolicyReader::read_routes(const YamlNode& node) {
     if (!reader_.any_mapping(node, "routes")) {
         return;
@@ -61,8 +65,7 @@ void PolicyReader::read_route(const YamlNode::Entry& entry) {
         route_index_.emplace(name, max_routes - 1);
         return;
     }
-    policy_.routes.push_back({.name = name, .at = entry.key->at});
-    patterns_.emplace_back();
+    policy_.routes.push_back({name, entry.key->at, all_kinds, {}, {}});
     route_index_.emplace(name, index);
     const YamlNode* patterns = entry.value;
     if (patterns->is_mapping()) {
@@ -95,7 +98,7 @@ void PolicyReader::add_patterns(const YamlNode& node, RouteIndex route) {
                 reader_.error(pattern->at, why);
                 continue;
             }
-            patterns_[route].methods.push_back(method);
+            policy_.routes[route].methods.push_back(method);
         }
         note_parameters(split.path, route);
     }
@@ -105,7 +108,9 @@ void PolicyReader::note_parameters(std::string_view path, RouteIndex route) {
     for (const std::string_view segment : split_text(path, '/')) {
         if (segment.size() > 2 && segment.front() == '{' && segment.back() == '}') {
             std::string name(segment.substr(1, segment.size() - 2));
-            patterns_[route].parameters.insert(name);
+            if (!policy_.routes[route].has_parameter(name)) {
+                policy_.routes[route].parameters.push_back(name);
+            }
             path_parameters_.insert(std::move(name));
         }
     }

@@ -124,6 +124,10 @@ public:
     }
     void OnMapEnd() override { close(); }
 
+    // The keys that their mapping has already, in the file's order. Nobody knows which is meant, so
+    // the tree is of no use then.
+    [[nodiscard]] const std::vector<Refused>& repeated() const { return repeated_; }
+
 private:
     struct Open {
         YamlNode* node = nullptr;
@@ -197,13 +201,14 @@ private:
         }
     }
 
-    static void put_key(Open& parent, const YamlNode& key, Position at) {
+    void put_key(Open& parent, const YamlNode& key, Position at) {
         if (!key.is_scalar()) {
             throw Refused{at, "a key must be plain text"};
         }
         const auto [first, added] = parent.keys.emplace(key.scalar, at);
         if (!added) {
-            throw Refused{at, cat("this key is there already, on line ", first->second.line)};
+            repeated_.push_back(
+                {at, cat("this key is there already, on line ", first->second.line)});
         }
         parent.key = &key;
         parent.key_at = at;
@@ -252,6 +257,7 @@ private:
     std::string_view text_;
     std::vector<std::string_view> lines_;  // of the text, once one was asked for
     std::vector<Open> open_;
+    std::vector<Refused> repeated_;
     std::unordered_map<YAML::anchor_t, Anchor> anchors_;
 };
 
@@ -285,20 +291,33 @@ std::unique_ptr<const YamlDocument> YamlDocument::parse(std::string_view file,
         return nullptr;
     }
     auto document = std::make_unique<YamlDocument>();
+    YamlTreeBuilder builder(*document, text);
+    const Problems::Mark before = problems.mark();
+    const auto tell_repeated = [&] {
+        for (const Refused& key : builder.repeated()) {
+            problems.error(file, key.at, key.reason);
+        }
+        problems.sort_from(before);
+        return !builder.repeated().empty();
+    };
     try {
         std::istringstream stream{std::string(text)};
         YAML::Parser parser(stream);
-        YamlTreeBuilder builder(*document, text);
         while (parser.HandleNextDocument(builder)) {
         }
     } catch (const Refused& refused) {
         problems.error(file, refused.at, refused.reason);
+        tell_repeated();
         return nullptr;
     } catch (const YAML::Exception& error) {
         problems.error(file, position_of(error.mark), cat("not YAML: ", error.msg));
+        tell_repeated();
         return nullptr;
     } catch (const std::exception& error) {
         problems.error(file, {}, cat("not YAML: ", error.what()));
+        return nullptr;
+    }
+    if (tell_repeated()) {
         return nullptr;
     }
     if (document->root_ == nullptr || document->root_->kind == YamlNode::Kind::null) {
