@@ -33,32 +33,65 @@ bool is_shape_of_request(const Selector& part) {
     return part.source == Selector::Source::route || part.source == Selector::Source::method;
 }
 
-// Attempts on one account or thing are counted by the name of what is attacked, which an attacker
-// cannot choose otherwise: for strikes such a name is no caller's choice.
-bool names_the_target(const LimitRule& rule, const Selector& source) {
-    return rule.part != StrikePart::none &&
-           (source.source == Selector::Source::path || source.source == Selector::Source::body);
+// A path and a body name the account or thing that a request is about.
+bool names_the_target(const Selector& source) {
+    return source.source == Selector::Source::path || source.source == Selector::Source::body;
 }
 
-void check_forgeable(const Policy& policy, const LimitRule& rule, Problems& problems) {
-    const Selector* first = nullptr;
+// What a limit counts by, as far as callers choose it.
+struct Choice {
+    const Selector* first = nullptr;  // null: by something that they do not choose
     bool can_be_left_out = false;
+    bool targets_only = true;
+};
+
+Choice choice_of(const Policy& policy, const LimitRule& rule) {
+    Choice choice;
     for (const Selector& part : rule.key) {
         const Selector* source = chosen_by_caller(policy, part);
-        if (source != nullptr && !names_the_target(rule, *source)) {
-            first = first != nullptr ? first : &part;
-            can_be_left_out = can_be_left_out || source->source != Selector::Source::path;
+        if (source != nullptr) {
+            choice.first = choice.first != nullptr ? choice.first : &part;
+            choice.can_be_left_out |= source->source != Selector::Source::path;
+            choice.targets_only &= names_the_target(*source);
         } else if (!is_shape_of_request(part)) {
-            return;
+            return {};
         }
     }
-    if (first != nullptr) {
-        problems.warning(
-            policy.file, first->at,
-            cat("the ", rule.part == StrikePart::none ? "limit" : "strike rule", " '", rule.name,
-                "' counts by what the caller sends: another value is another counter",
-                can_be_left_out ? ", and no value is no limit" : ""));
+    return choice;
+}
+
+// Whether a limit of the callers themselves stands beside the rule, wherever it counts.
+bool callers_are_limited(const Policy& policy, const LimitRule& rule) {
+    for (std::size_t i = 0; i < policy.routes.size(); ++i) {
+        const auto route = static_cast<RouteIndex>(i);
+        KindSet left = rule.covers(route) ? rule.kinds & policy.routes[i].accepts : 0;
+        for (const LimitRule& other : policy.limits) {
+            if (!other.shadow && other.part == StrikePart::none && other.covers(route) &&
+                methods_meet(other.methods, policy.routes[i].methods) &&
+                choice_of(policy, other).first == nullptr) {
+                left &= ~other.kinds;
+            }
+        }
+        if (left != 0) {
+            return false;
+        }
     }
+    return true;
+}
+
+// A limit of a target is a good one beside a limit of whoever asks, and so are strikes: an attacker
+// of an account cannot name another one.
+void check_forgeable(const Policy& policy, const LimitRule& rule, Problems& problems) {
+    const bool strikes = rule.part != StrikePart::none;
+    const Choice choice = choice_of(policy, rule);
+    if (choice.first == nullptr ||
+        (choice.targets_only && (strikes || callers_are_limited(policy, rule)))) {
+        return;
+    }
+    problems.warning(policy.file, choice.first->at,
+                     cat("the ", strikes ? "strike rule" : "limit", " '", rule.name,
+                         "' counts by what the caller sends: another value is another counter",
+                         choice.can_be_left_out ? ", and no value is no limit" : ""));
 }
 
 }  // namespace
