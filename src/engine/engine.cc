@@ -1,6 +1,7 @@
 // The life of a request on one screen; each step has its own file.
 #include "engine/engine.h"
 
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -97,8 +98,8 @@ void Engine::begin(Exchange& exchange, const RequestView& request, Now now) {
 void Engine::arrive(Exchange& exchange, const RequestView& request, Now now) {
     open(exchange, request, now);
     exchange.address = caller_address(exchange.policy().address, request.peer, request.headers);
-    if (!read_target(exchange)) {
-        return refuse(exchange, BuiltIn::bad_request);
+    if (const std::optional<BuiltIn> refusal = read_target(exchange)) {
+        return refuse(exchange, *refusal);
     }
     if (is_preflight(exchange)) {
         if (exchange.policy().cors.enabled) {

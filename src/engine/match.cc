@@ -4,15 +4,15 @@
 
 namespace ration {
 
-bool read_target(Exchange& exchange) {
+std::optional<BuiltIn> read_target(Exchange& exchange) {
     const auto target = normal_target(exchange.request.target, exchange.path_buffer);
     // The asterisk form is for OPTIONS alone (RFC 9112 3.2.4).
     if (!target.ok() || (target->path == "*" && exchange.request.method != "OPTIONS")) {
         exchange.target = {};
-        return false;
+        return absl::IsOutOfRange(target.status()) ? BuiltIn::uri_too_long : BuiltIn::bad_request;
     }
     exchange.target = *target;
-    return true;
+    return std::nullopt;
 }
 
 bool is_preflight(const Exchange& exchange) {

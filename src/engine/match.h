@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
 #include "engine/exchange.h"
 
@@ -15,8 +16,8 @@ enum class Standing : std::uint8_t {
     not_found,     // 404 after its limits
 };
 
-// Normalises the target into the exchange's buffer; false: refused as malformed.
-[[nodiscard]] bool read_target(Exchange& exchange);
+// Normalises the target into the exchange's buffer; or what it is refused as: malformed, too long.
+[[nodiscard]] std::optional<BuiltIn> read_target(Exchange& exchange);
 
 // A browser's pre-check (Fetch standard, "CORS-preflight request") of a path that is served: for
 // ration to answer when the policy has `cors`, else for the upstream.

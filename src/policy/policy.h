@@ -331,6 +331,7 @@ enum class BuiltIn : std::uint8_t {
     not_found,                      // 404 (not_found)
     request_timeout,                // 408 (request_timeout)
     payload_too_large,              // 413 (payload_too_large)
+    uri_too_long,                   // 414 (uri_too_long)
     headers_too_large,              // 431 (headers_too_large)
     expectation_failed,             // 417 (expectation_failed)
     upgrade_refused,                // 501 (upgrade_refused)

@@ -24,6 +24,7 @@ constexpr std::array<Default, static_cast<std::size_t>(BuiltIn::count) + 2> defa
     {"not_found", 404, "There is nothing at this path."},
     {"request_timeout", 408, "The request took too long to arrive."},
     {"payload_too_large", 413, "The request body is too large."},
+    {"uri_too_long", 414, "The request target is too long."},
     {"headers_too_large", 431, "The request headers are too large."},
     {"expectation_failed", 417, "The expectation cannot be met."},
     {"upgrade_refused", 501, "Protocol upgrades are not supported."},

@@ -176,7 +176,9 @@ private:
         return fits ? absl::OkStatus() : too_long();
     }
 
-    static absl::Status too_long() { return refused("a path that is too long once escaped"); }
+    static absl::Status too_long() {
+        return absl::OutOfRangeError("a path that is too long once escaped");
+    }
 
     std::span<char> out_;
     std::size_t size_ = 0;
@@ -240,7 +242,7 @@ std::string_view percent_decoded(std::string_view text, std::span<char> out, Plu
 
 absl::StatusOr<NormalTarget> normal_target(std::string_view target, std::span<char> buffer) {
     if (target.size() > max_target_bytes) {
-        return refused(cat("a target of more than ", max_target_bytes, " bytes"));
+        return absl::OutOfRangeError(cat("a target of more than ", max_target_bytes, " bytes"));
     }
     if (target.empty()) {
         return refused("an empty target");

@@ -39,8 +39,8 @@ struct NormalTarget {
 };
 
 // Writes the path into `buffer` (as long as `target` at least) and returns views of it and of
-// `target`. InvalidArgument with the reason when the target is refused, also when escaping makes
-// the path longer than `buffer`.
+// `target`. InvalidArgument with the reason when the target is refused; OutOfRange when it is
+// longer than `max_target_bytes`, or escaping makes the path longer than `buffer`.
 [[nodiscard]] absl::StatusOr<NormalTarget> normal_target(std::string_view target,
                                                          std::span<char> buffer);
 

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/text.h"
+#include "request/path.h"
 #include "server/gateway.h"
 #include "server/http/fields.h"
 #include "wire/decimal.h"
@@ -86,6 +87,10 @@ std::string peer_text(const IpAddress& address) {
 std::optional<Answer> gateway_refusal(const Policy& policy, const RequestView& request,
                                       std::size_t body_bytes) {
     static const GatewayOptions limits;
+    if (request.target.size() > max_target_bytes) {
+        return Engine::failure(policy, BuiltIn::uri_too_long, request.id,
+                               "the request's target is too long");
+    }
     if (request.headers.size() > limits.max_headers ||
         head_bytes(request) > limits.max_header_bytes) {
         return Engine::failure(policy, BuiltIn::headers_too_large, request.id,

@@ -6,6 +6,7 @@
 #include <sstream>
 
 #include "base/text.h"
+#include "request/path.h"
 #include "workbench/replay_line.h"
 
 namespace ration {
@@ -168,9 +169,10 @@ TEST(Replay, RequestsThatNoGatewayPassesOn) {
         run(line("0", "/a%2Fb") + line("0", "/nowhere") +
             line("0", "/thing", R"(,"headers":{"Upgrade":"h2c","Connection":"upgrade"})") +
             line("0", "/thing", R"(,"headers":{"Expect":"gifts"})") +
-            line("0", "/thing", cat(",\"headers\":{\"X\":\"", std::string(40'000, 'x'), "\"}")));
-    ASSERT_EQ(result.lines.size(), 5U);
-    const char* statuses[] = {"400", "404", "501", "417", "431"};
+            line("0", "/thing", cat(",\"headers\":{\"X\":\"", std::string(40'000, 'x'), "\"}")) +
+            line("0", cat("/thing?", std::string(max_target_bytes - 6, 'x'))));
+    ASSERT_EQ(result.lines.size(), 6U);
+    const char* statuses[] = {"400", "404", "501", "417", "431", "414"};
     for (std::size_t i = 0; i < result.lines.size(); ++i) {
         EXPECT_EQ(result.lines[i].rfind(head("null", "0", "refused", statuses[i]), 0), 0U)
             << result.lines[i];

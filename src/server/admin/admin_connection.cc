@@ -107,7 +107,7 @@ bool AdminConnection::head() {
     const auto result = scanner_.scan(in_);
     if (result == http::HeadScanner::Result::more) {
         if (in_.size() > all_.options.max_header_bytes) {
-            refuse(431, "The header section is too large.");
+            refuse_large_head();
             return true;
         }
         return false;
@@ -118,7 +118,7 @@ bool AdminConnection::head() {
     }
     const std::size_t size = scanner_.head_bytes();
     if (size > all_.options.max_header_bytes) {
-        refuse(431, "The header section is too large.");
+        refuse_large_head();
         return true;
     }
     head_ = in_.substr(0, size);
@@ -173,6 +173,14 @@ void AdminConnection::answer_now() {
                       .query = target.substr(std::min(path_end + 1, target.size())),
                       .body = content_});
     put(response, request_.method != "HEAD");
+}
+
+void AdminConnection::refuse_large_head() {
+    if (http::target_too_long(in_, all_.options.max_header_bytes)) {
+        refuse(414, "The request target is too long.");
+    } else {
+        refuse(431, "The header section is too large.");
+    }
 }
 
 void AdminConnection::refuse(int status, std::string_view message) {

@@ -47,6 +47,7 @@ private:
     [[nodiscard]] bool swallow();
 
     void answer_now();
+    void refuse_large_head();
     void refuse(int status, std::string_view message);
     void put(const AdminResponse& response, bool with_body);
     void expect(Nanos within);

@@ -9,6 +9,8 @@
 #include <charconv>
 #include <cstring>
 
+#include "request/path.h"
+
 namespace ration::http {
 
 namespace {
@@ -289,6 +291,19 @@ HeadScanner::Result HeadScanner::scan(std::string_view bytes) {
         }
     }
     return Result::more;
+}
+
+bool target_too_long(std::string_view bytes, std::size_t most) {
+    bytes = bytes.substr(0, most);
+    const std::size_t end = bytes.find("\r\n");
+    const std::string_view line = bytes.substr(0, end);
+    const std::size_t begin = line.find(' ');
+    if (begin == std::string_view::npos) {
+        return false;
+    }
+    const std::string_view rest = line.substr(begin + 1);
+    return end == std::string_view::npos ||
+           rest.substr(0, rest.find(' ')).size() > max_target_bytes;
 }
 
 ParseProblem parse_request(std::string_view text, const HeadLimits& limits, RequestHead& head) {

@@ -87,6 +87,10 @@ private:
     std::size_t line_start_ = 0;  // of the line that `at_` is in
 };
 
+// Whether a head that is longer than `most` bytes is so by its request line (414) and not by its
+// fields (431). `bytes`: what has come of it.
+[[nodiscard]] bool target_too_long(std::string_view bytes, std::size_t most);
+
 // nullptr when the head is good, else what is wrong. `too_many` tells a 431 from a 400.
 struct ParseProblem {
     const char* reason = nullptr;

@@ -5,12 +5,15 @@
 
 #include <utility>
 
+#include "request/path.h"
 #include "server/proxy/transfer.h"
 #include "server/proxy/worker.h"
 
 namespace ration {
 
 namespace {
+
+constexpr std::string_view target_too_long = "request target too long";
 
 Peer peer_of(const net::Endpoint& endpoint) {
     Peer peer;
@@ -157,14 +160,14 @@ void ClientConnection::read_heads() {
         switch (scanner_.scan(in_.data())) {
             case http::HeadScanner::Result::complete:
                 if (scanner_.head_bytes() > most) {
-                    refuse_malformed(BuiltIn::headers_too_large, "header section too large");
+                    refuse_large_head();
                     return;
                 }
                 take_request(scanner_.head_bytes());
                 break;
             case http::HeadScanner::Result::more:
                 if (in_.size() >= most) {
-                    refuse_malformed(BuiltIn::headers_too_large, "header section too large");
+                    refuse_large_head();
                 }
                 return;
             case http::HeadScanner::Result::bare_line_feed:
@@ -194,6 +197,10 @@ void ClientConnection::take_request(std::size_t head_bytes) {
     in_.consume(head_bytes);
     scanner_.reset();
     empty_lines_ = 0;
+    if ((!problem || problem.too_large) && transfer_->head().target.size() > max_target_bytes) {
+        refuse_malformed(BuiltIn::uri_too_long, target_too_long);
+        return;
+    }
     if (problem) {
         refuse_malformed(problem.too_large ? BuiltIn::headers_too_large : BuiltIn::bad_request,
                          problem.reason);
@@ -236,6 +243,14 @@ void ClientConnection::admit_request() {
     phase_ = Phase::relay;
     transfer_->forward();
     again_ = true;
+}
+
+void ClientConnection::refuse_large_head() {
+    if (http::target_too_long(in_.data(), worker_.options().max_header_bytes)) {
+        refuse_malformed(BuiltIn::uri_too_long, target_too_long);
+    } else {
+        refuse_malformed(BuiltIn::headers_too_large, "header section too large");
+    }
 }
 
 void ClientConnection::refuse_malformed(BuiltIn which, std::string_view reason) {

@@ -81,6 +81,7 @@ private:
     void discard();
     void linger();
 
+    void refuse_large_head();
     void refuse_malformed(BuiltIn which, std::string_view reason);
     void release_transfer();
     void close_after_answer(bool client_may_be_sending);

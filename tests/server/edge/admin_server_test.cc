@@ -284,6 +284,10 @@ TEST_F(AdminServerTest, SizesAtTheBoundAndPastIt) {
     Connection endless(server_->port());
     endless.send(begin + std::string(1000, 'x'));
     EXPECT_EQ(endless.read().status, 431);
+    Connection long_line(server_->port());
+    long_line.send(cat("GET /healthz?", std::string(1000, 'x'), " HTTP/1.1\r\nHost: a\r\n\r\n"));
+    EXPECT_EQ(long_line.read().status, 414);
+    EXPECT_TRUE(long_line.closes());
     const auto post = [&](std::string_view fields, std::string_view body) {
         Connection connection(server_->port());
         connection.send(cat("POST /v1/reload HTTP/1.1\r\nHost: a\r\n", fields, "\r\n\r\n", body));

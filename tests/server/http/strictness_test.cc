@@ -224,6 +224,71 @@ TEST(StrictnessLimits, HeaderBytes) {
     EXPECT_EQ(world.recorder.wait_for(3).at(2).outcome, RequestOutcome::malformed);
 }
 
+std::string get_target(const std::string& target, const std::string& fields = "") {
+    return "GET " + target + " HTTP/1.1\r\nHost: a\r\n" + fields + "\r\n";
+}
+
+// RFC 9110 15.5.15. The bound is the same in every form of a target, and wherever it is long.
+TEST(StrictnessLimits, TargetBytes) {
+    ScriptedUpstream upstream(answer_with("ok"));
+    GatewayWorld world(upstream.port());
+    std::size_t finished = 0;
+    for (const std::string begin : {"/?q=", "/", "/a/", "http://a/?q=", "http://a/", "http://a?"}) {
+        const std::string fits = begin + std::string(max_target_bytes - begin.size(), 'a');
+        Conn client = world.connect();
+        client.send(get_target(fits));
+        EXPECT_EQ(client.read()->status(), 200) << begin;
+        client.send(get_target(fits + "a"));
+        const auto answer = client.read();
+        EXPECT_EQ(answer->status(), 414) << begin;
+        EXPECT_EQ(answer->field("Connection"), "close") << begin;
+        EXPECT_NE(answer->body.find("uri_too_long"), std::string::npos) << answer->body;
+        EXPECT_TRUE(client.ended()) << begin;
+        finished += 2;
+        const auto records = world.recorder.wait_for(finished);
+        EXPECT_EQ(records.at(finished - 1).outcome, RequestOutcome::malformed) << begin;
+    }
+    EXPECT_EQ(upstream.requests().size(), finished / 2);
+    // A path that only its escapes make too long can be answered like any other request.
+    Conn client = world.connect();
+    client.send(get_target("/" + std::string(max_target_bytes / 3, '{')));
+    EXPECT_EQ(client.read()->status(), 200);
+    client.send(get_target("/" + std::string(max_target_bytes / 3 + 1, '{')));
+    EXPECT_EQ(client.read()->status(), 414);
+    client.send(get_target("/"));
+    EXPECT_EQ(client.read()->status(), 200);
+}
+
+// What makes the head too large is told: its request line, or its fields.
+TEST(StrictnessLimits, ATargetLongerThanAHead) {
+    ScriptedUpstream upstream(answer_with("ok"));
+    GatewayWorldOptions options;
+    options.gateway.max_header_bytes = 16'000;
+    options.gateway.max_headers = 10;
+    GatewayWorld world(upstream.port(), options);
+    const std::string too_long = "/" + std::string(max_target_bytes, 'a');
+    const std::string fits = too_long.substr(0, max_target_bytes);
+    const std::string field = "X: " + std::string(10'000, 'a') + "\r\n";
+    EXPECT_EQ(world.ask(get_target(too_long, field)).status(), 414);
+    EXPECT_EQ(world.ask(get_target(fits, field)).status(), 431);
+    EXPECT_EQ(world.ask(get_target("/" + std::string(20'000, 'a'))).status(), 414);
+    std::string fields;
+    for (int i = 0; i < 11; ++i) {
+        fields += "X-" + std::to_string(i) + ": 1\r\n";
+    }
+    EXPECT_EQ(world.ask(get_target(too_long, fields)).status(), 414);
+    EXPECT_EQ(world.ask(get_target("/", fields)).status(), 431);
+    for (const auto& [unended, status] :
+         {std::pair("GET /" + std::string(100'000, 'a'), 414),
+          std::pair("GET / HTTP/1.1\r\nX: " + std::string(100'000, 'a'), 431),
+          std::pair(std::string(100'000, 'A'), 431)}) {
+        Conn client = world.connect();
+        client.send(unended);
+        EXPECT_EQ(client.read()->status(), status);
+    }
+    EXPECT_TRUE(upstream.requests().empty());
+}
+
 TEST(StrictnessLimits, HeaderCount) {
     ScriptedUpstream upstream(answer_with("ok"));
     GatewayWorldOptions options;
