@@ -18,6 +18,7 @@
 #include <array>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -81,6 +82,12 @@ public:
 
     // What a replay sends.
     [[nodiscard]] const StoredResponse& kept() const { return response_; }
+    // The ledger let the request pass: these rules judged it and had a place for it. Good as long
+    // as the policy of the exchange.
+    [[nodiscard]] bool passed() const { return attempt_ != 0; }
+    [[nodiscard]] std::span<const CeilingRule* const> ceilings() const { return ceiling_rules_; }
+    [[nodiscard]] std::span<const QuotaRule* const> quotas() const { return quota_rules_; }
+
     // For the refusal's text and numbers.
     [[nodiscard]] std::string_view refused_by() const { return refused_by_; }
     [[nodiscard]] std::string_view detail() const { return detail_; }  // else the refusal's message

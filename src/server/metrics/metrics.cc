@@ -4,6 +4,7 @@
 // somebody asks. The adds are atomic all the same, so sharing a shard is slower, never wrong.
 #include "server/metrics/metrics.h"
 
+#include "engine/durable.h"
 #include "server/metrics/thread_number.h"
 
 namespace ration {
@@ -121,11 +122,43 @@ void Metrics::count_rules(Shard& mine, const Exchange& exchange) {
     if (refused && decision.rule >= 0 && binding_judged(exchange)) {
         mine.count_rule(slots[static_cast<std::size_t>(decision.rule)], RuleEvent::refused);
     }
-    if (refused && exchange.durable != nullptr && !exchange.binding_name().empty()) {
-        mine.count_rule(names_.slot(exchange.binding_name()), RuleEvent::refused);
+    if (exchange.durable != nullptr) {
+        count_durable(mine, exchange);
     }
     if (refused && decision.wait.has_value()) {
         mine.wait.add(*decision.wait);
+    }
+}
+
+// A replay is the answer of its key's rule and passed nothing; the limits before it let it pass.
+void Metrics::count_durable(Shard& mine, const Exchange& exchange) {
+    const Durable& durable = *exchange.durable;
+    if (exchange.decision.kind == Decision::Kind::refuse) {
+        if (!exchange.binding_name().empty()) {
+            mine.count_rule(names_.slot(exchange.binding_name()), RuleEvent::refused);
+        }
+        return;
+    }
+    if (exchange.decision.kind != Decision::Kind::admit || !durable.passed()) {
+        return;
+    }
+    const Policy& policy = exchange.policy();
+    const auto& slots = names_.slots(exchange.rules->policy);
+    std::size_t first = policy.limits.size();
+    const auto admitted = [&](const auto& rules, const auto* rule) {
+        const auto index = static_cast<std::size_t>(rule - rules.data());
+        mine.count_rule(slots[first + index], RuleEvent::admitted);
+    };
+    for (const CeilingRule* rule : durable.ceilings()) {
+        admitted(policy.ceilings, rule);
+    }
+    first += policy.ceilings.size();
+    for (const QuotaRule* rule : durable.quotas()) {
+        admitted(policy.quotas, rule);
+    }
+    first += policy.quotas.size();
+    if (durable.keyed()) {
+        admitted(policy.idempotency, durable.rule());
     }
 }
 

@@ -69,6 +69,7 @@ private:
     struct Shard;
     [[nodiscard]] Shard& shard();
     void count_rules(Shard& shard, const Exchange& exchange);
+    void count_durable(Shard& shard, const Exchange& exchange);
 
     RuleNames names_;
     std::array<std::atomic<Shard*>, shard_count> shards_{};

@@ -35,9 +35,15 @@ const std::vector<std::uint16_t>& RuleNames::slots(const std::shared_ptr<const P
     cached.owner = identity_;
     cached.policy = policy;
     cached.slots.clear();
-    for (const LimitRule& rule : policy->limits) {
-        cached.slots.push_back(slot_of(rule.name));
-    }
+    const auto add = [this](const auto& rules) {
+        for (const auto& rule : rules) {
+            cached.slots.push_back(slot_of(rule.name));
+        }
+    };
+    add(policy->limits);
+    add(policy->ceilings);
+    add(policy->quotas);
+    add(policy->idempotency);
     return cached.slots;
 }
 

@@ -23,11 +23,11 @@ class RuleNames {
 public:
     RuleNames();
 
-    // Slots of the policy's limits, in their order. The result is cached per thread: a thread that
-    // asks again for the same policy takes no lock and allocates nothing. Good until the thread's
-    // next call.
-    // The slot of a rule that is no limit: a ceiling, a quota, an idempotency rule.
+    // The slot of one rule, by its name; takes a lock.
     [[nodiscard]] std::uint16_t slot(std::string_view name);
+    // Slots of the policy's limits, then its ceilings, quotas and idempotency rules, each in their
+    // order. The result is cached per thread: a thread that asks again for the same policy takes no
+    // lock and allocates nothing. Good until the thread's next call.
     [[nodiscard]] const std::vector<std::uint16_t>& slots(
         const std::shared_ptr<const Policy>& policy);
 

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/text.h"
+#include "engine/durable.h"
 #include "engine/harness.h"
 #include "server/edge/rules.h"
 
@@ -79,6 +80,113 @@ TEST(Metrics, UnknownPathsAndKeysMakeNoSeries) {
         pass(world, metrics, {.method = cat("M", i), .path = cat("/v1/free/", i)});
     }
     EXPECT_EQ(metrics.totals().rules.size(), before);
+}
+
+constexpr std::string_view durable_policy = R"(policy: p
+routes: {order: POST /orders, cancel: "DELETE /orders/{id}", free: GET /orders}
+limits:
+  - {name: rate, per: [address], token_bucket: 100/min, refuse: no}
+ceilings:
+  - {name: daily, routes: [order], per: [address], at_most: 2 per day in UTC, refuse: no}
+  - {name: monthly, routes: [order], per: [address], at_most: 9 per day in UTC, refuse: no}
+quotas:
+  - {name: live orders, per: [address], at_most: 5, up: {order: body.id}, down: {cancel: path.id}, refuse: no}
+idempotency:
+  - {name: keys, routes: [order], scope: [address]}
+refusals:
+  no: {status: 429, body: {error: "no"}}
+)";
+
+// An engine's request that the ledger is asked about: what it says is up to the test.
+struct DurablePass {
+    World world{durable_policy, ""};
+    Metrics metrics;
+
+    void operator()(const Ask& ask_for, const Reserved& reserved, absl::Status status = {}) {
+        Exchange exchange;
+        std::vector<Header> headers;
+        for (const auto& [name, value] : ask_for.headers) {
+            headers.push_back({name, value});
+        }
+        Engine& engine = world.engine();
+        engine.begin(
+            exchange,
+            {.method = ask_for.method, .target = ask_for.path, .headers = headers, .id = "r"},
+            world.now());
+        if (exchange.durable != nullptr && ask(exchange, *exchange.durable, "") &&
+            !exchange.durable->only_settles()) {
+            judge(exchange, *exchange.durable, {status, reserved});
+        }
+        RequestRecord record;
+        record.exchange = &exchange;
+        metrics.on_request(record);
+        engine.finish(exchange, {.kind = Ending::Kind::answered, .status = 201}, world.now());
+    }
+    [[nodiscard]] std::string counted(std::string_view rule) const {
+        const MetricsTotals totals = metrics.totals();
+        return cat(count(totals, rule, RuleEvent::admitted), " ",
+                   count(totals, rule, RuleEvent::refused));
+    }
+};
+
+Reserved started() {
+    Reserved reserved;
+    reserved.attempt = 7;
+    return reserved;
+}
+
+Reserved verdict(ReserveVerdict verdict, std::uint8_t index = 0) {
+    Reserved reserved;
+    reserved.verdict = verdict;
+    reserved.index = index;
+    return reserved;
+}
+
+TEST(Metrics, CeilingsQuotasAndKeysThatLetARequestPassAreCounted) {
+    DurablePass pass;
+    const Ask plain{.method = "POST", .path = "/orders"};
+    const Ask keyed{.method = "POST", .path = "/orders", .headers = {{"Idempotency-Key", "k"}}};
+    pass.metrics.announce(pass.world.engine().rules()->policy);
+    EXPECT_EQ(pass.metrics.totals().rules.size(), 5U) << "all rules are shown from the start";
+
+    pass(plain, started());
+    pass(plain, started());
+    EXPECT_EQ(pass.counted("rate"), "2 0");
+    EXPECT_EQ(pass.counted("daily"), "2 0");
+    EXPECT_EQ(pass.counted("monthly"), "2 0");
+    EXPECT_EQ(pass.counted("live orders"), "2 0");
+    EXPECT_EQ(pass.counted("keys"), "0 0") << "it did not judge what has no key";
+    pass(keyed, started());
+    EXPECT_EQ(pass.counted("keys"), "1 0");
+    EXPECT_EQ(pass.counted("daily"), "3 0");
+
+    // Only the rule that refused counts then.
+    pass(plain, verdict(ReserveVerdict::ceiling_reached, 1));
+    EXPECT_EQ(pass.counted("monthly"), "3 1");
+    EXPECT_EQ(pass.counted("daily"), "3 0");
+    EXPECT_EQ(pass.counted("rate"), "3 0");
+    pass(plain, verdict(ReserveVerdict::quota_reached));
+    EXPECT_EQ(pass.counted("live orders"), "3 1");
+    pass(keyed, verdict(ReserveVerdict::mismatch));
+    EXPECT_EQ(pass.counted("keys"), "1 1");
+    // A replay spends nothing of a ceiling; the limits before it let it pass.
+    pass(keyed, verdict(ReserveVerdict::replay));
+    EXPECT_EQ(pass.counted("keys"), "1 1");
+    EXPECT_EQ(pass.counted("daily"), "3 0");
+    EXPECT_EQ(pass.counted("rate"), "4 0");
+    // No answer from the ledger is nobody's judgement.
+    pass(plain, {}, absl::UnavailableError("disk"));
+    EXPECT_EQ(pass.counted("daily"), "3 0");
+}
+
+TEST(Metrics, WhatTheLedgerIsNotAskedAboutCountsForLimitsAlone) {
+    DurablePass pass;
+    pass({.method = "GET", .path = "/orders"}, {});
+    pass({.method = "DELETE", .path = "/orders/o_1"}, {});
+    EXPECT_EQ(pass.counted("rate"), "2 0");
+    for (const char* rule : {"daily", "monthly", "live orders", "keys"}) {
+        EXPECT_EQ(pass.counted(rule), "0 0") << rule;
+    }
 }
 
 TEST(Metrics, AnOutageOfTheCountersIsCountedByRuleAndChoice) {
