@@ -84,6 +84,7 @@ class ReadmeConsole(unittest.TestCase):
             stay_clear_of_midnight()
             for command, expected in steps[1:]:
                 self.check_step(command, expected)
+            self.check_plan()
             self.check_second_run()
         finally:
             running.send_signal(signal.SIGINT)
@@ -116,6 +117,14 @@ class ReadmeConsole(unittest.TestCase):
         if "daily_booking_limit" in printed:
             told = int(re.search(r"^Retry-After: (\d+)", printed, re.M)[1])
             self.assertAlmostEqual(told, seconds_to_midnight(), delta=60)
+
+    def check_plan(self):
+        """The workspaces that the demo begins with count: this account's plan has room for that one only."""
+        for key, status in (("ak_demo_two", 402), ("ak_demo_one", 201)):
+            done = subprocess.run(["curl", "-s", "-o", os.devnull, "-w", "%{http_code}", "-X", "POST", "-d", '{"name":"More"}',
+                                   "-H", f"Authorization: Bearer {key}", "-H", "Content-Type: application/json",
+                                   "http://127.0.0.1:8080/v1/account/workspaces"], capture_output=True, text=True, timeout=60)
+            self.assertEqual(done.stdout, str(status), key)
 
     def check_second_run(self):
         second = subprocess.run([ROOT / "run"], capture_output=True, text=True, timeout=60)

@@ -375,10 +375,8 @@ TEST(RedisChanges, OlderNumbersDoNotReachBackBehindNewerOnes) {
         SCOPED_TRACE(to_string(row.older));
         for (Counters* counters : {pair.memory.get(), pair.redis.get()}) {
             const std::string key = to_string(row.older);
-            Charge charge{.key = key,
-                          .op = ChargeOp::force,
-                          .cost = 60,
-                          .limit = *LimitRef::of(row.older)};
+            Charge charge{
+                .key = key, .op = ChargeOp::force, .cost = 60, .limit = *LimitRef::of(row.older)};
             const Mono long_ago = start.mono - hours(900);
             (void)counters->apply_one({.charges = {&charge, 1}, .numbers_since = long_ago}, start);
             const Now changed = later(start, minutes(30) + seconds(1));
