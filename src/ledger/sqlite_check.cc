@@ -1,10 +1,10 @@
 // `ration ledger check`: structure by SQLite's own check, then meaning, table by table.
 #include <algorithm>
-#include <filesystem>
 
 #include "absl/strings/str_cat.h"
 #include "base/text.h"
 #include "ledger/sqlite_file.h"
+#include "ledger/sqlite_pages.h"
 #include "ledger/stored_response.h"
 #include "ration/ledger.h"
 
@@ -205,8 +205,7 @@ absl::Status check_sqlite_ledger(const std::string& path) {
     if (absl::Status whole = look_at_pages(path, *claim); !whole.ok()) {
         return whole;
     }
-    std::error_code unknown;
-    if (std::filesystem::file_size(path, unknown) == 0 && !unknown) {
+    if (is_empty_file(path)) {
         return absl::FailedPreconditionError(cat(path, ": not a ledger: the file is empty"));
     }
     absl::Status alone = database->execute("PRAGMA locking_mode=EXCLUSIVE");

@@ -10,12 +10,11 @@
 // synced under a rollback journal, with the folder, before the log is made.
 #include "ledger/sqlite_pages.h"
 
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
+#include <sqlite3.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <cstddef>
 #include <optional>
 #include <span>
 #include <vector>
@@ -37,50 +36,72 @@ std::uint32_t big_endian(Bytes bytes) {
     return value;
 }
 
-// A file that is read only.
+// A file that is read only, through SQLite's own file system: where SQLite would look for it.
 class Reader {
 public:
     explicit Reader(const std::string& path)
-        : descriptor_(::open(path.c_str(), O_RDONLY | O_CLOEXEC)), error_(errno) {
-        struct stat info {};
-        if (is_open() && ::fstat(descriptor_, &info) == 0) {
-            size_ = static_cast<std::uint64_t>(info.st_size);
+        : system_(sqlite3_vfs_find(nullptr)),
+          name_(sqlite3_create_filename(path.c_str(), "", "", 0, nullptr)),
+          memory_(static_cast<std::size_t>(system_->szOsFile) / sizeof(std::max_align_t) + 1) {
+        constexpr int flags = SQLITE_OPEN_READONLY | SQLITE_OPEN_MAIN_DB;
+        sqlite3_int64 size = 0;
+        if (system_->xOpen(system_, name_, file(), flags, nullptr) != SQLITE_OK) {
+            note_error();
+            close();
+            int there = 0;
+            const int code = system_->xAccess(system_, name_, SQLITE_ACCESS_EXISTS, &there);
+            // An empty file that may not be read is not there either for the system's question.
+            missing_ = code == SQLITE_OK && there == 0 && error_ != EACCES;
+        } else if (file()->pMethods->xFileSize(file(), &size) != SQLITE_OK) {
+            note_error();
+            close();
         }
+        size_ = static_cast<std::uint64_t>(size);
     }
     ~Reader() {
-        if (is_open()) {
-            ::close(descriptor_);
-        }
+        close();
+        sqlite3_free_filename(name_);
     }
     Reader(const Reader&) = delete;
     Reader& operator=(const Reader&) = delete;
 
-    [[nodiscard]] bool is_open() const { return descriptor_ >= 0; }
-    [[nodiscard]] bool is_missing() const { return !is_open() && error_ == ENOENT; }
+    [[nodiscard]] bool is_open() { return file()->pMethods != nullptr; }
+    [[nodiscard]] bool is_missing() const { return missing_; }
     [[nodiscard]] int error() const { return error_; }
     [[nodiscard]] std::uint64_t size() const { return size_; }
 
     // False at an error, or when there are fewer.
     bool read(std::uint64_t at, std::span<unsigned char> bytes) {
-        while (!bytes.empty()) {
-            const ssize_t got =
-                ::pread(descriptor_, bytes.data(), bytes.size(), static_cast<off_t>(at));
-            if (got < 0 && errno == EINTR) {
-                continue;
-            }
-            if (got <= 0) {
-                error_ = got < 0 ? errno : 0;
-                return false;
-            }
-            bytes = bytes.subspan(static_cast<std::size_t>(got));
-            at += static_cast<std::uint64_t>(got);
+        if (!is_open()) {
+            return false;
         }
-        return true;
+        const int code = file()->pMethods->xRead(
+            file(), bytes.data(), static_cast<int>(bytes.size()), static_cast<sqlite3_int64>(at));
+        error_ = 0;
+        if (code != SQLITE_OK && code != SQLITE_IOERR_SHORT_READ) {
+            note_error();
+        }
+        return code == SQLITE_OK;
     }
 
 private:
-    int descriptor_;
-    int error_;
+    sqlite3_file* file() { return reinterpret_cast<sqlite3_file*>(memory_.data()); }
+    void close() {
+        if (is_open()) {
+            file()->pMethods->xClose(file());
+            file()->pMethods = nullptr;
+        }
+    }
+    void note_error() {
+        const int told = system_->xGetLastError(system_, 0, nullptr);
+        error_ = told != 0 ? told : EIO;
+    }
+
+    sqlite3_vfs* system_;
+    const char* name_;
+    std::vector<std::max_align_t> memory_;  // for the system's own fields
+    bool missing_ = false;
+    int error_ = 0;
     std::uint64_t size_ = 0;
 };
 
@@ -236,6 +257,11 @@ std::uint32_t FileHead::pages() const {
     return number(24, 4) == number(92, 4) ? number(28, 4) : 0;
 }
 
+bool is_empty_file(const std::string& path) {
+    Reader file(path);
+    return file.is_open() && file.size() == 0;
+}
+
 absl::Status check_pages(const std::string& path, const PagesQuestion& question) {
     Reader file(path);
     const std::string log_path = path + "-wal";
@@ -255,8 +281,7 @@ absl::Status check_pages(const std::string& path, const PagesQuestion& question)
         return file.error() != 0 ? unreadable(file) : damaged("it ends within its first page");
     }
     // A rollback journal is there only while the first page is written: SQLite takes it back.
-    struct stat journal {};
-    if (::stat((path + "-journal").c_str(), &journal) == 0 && journal.st_size > 0) {
+    if (Reader(path + "-journal").size() > 0) {
         return absl::OkStatus();
     }
     const std::uint64_t whole = is_page_size(head.page()) ? file.size() / head.page() : 0;

@@ -1,4 +1,5 @@
-// Whether all pages of a database stand in its file and its log, found out without SQLite.
+// Whether all pages of a database stand in its file and its log, found out without opening them as
+// a database.
 //
 // SQLite takes a missing file for a new one, the last page of a torn one for zeros, and throws away
 // a log whose file is empty. So this is asked before it opens anything.
@@ -35,6 +36,9 @@ struct PagesQuestion {
     std::uint32_t application = 0;  // whose pages are counted; of others nothing is said
     bool was_ledger = false;        // a ledger was opened here before: it cannot be empty
 };
+
+// A file that is there and has nothing in it.
+[[nodiscard]] bool is_empty_file(const std::string& path);
 
 // `path` is the file's own, not a link to it. FailedPrecondition with what is wrong, without the
 // file's name; Unavailable when it cannot be read.

@@ -54,6 +54,7 @@ struct Route {
     std::string name;
     Position at;
     KindSet accepts = all_kinds;
+    std::vector<std::string> patterns;    // "GET /v1/things/{id}", one for each method
     std::vector<std::string> methods;     // of its patterns; "ANY" among them: every method
     std::vector<std::string> parameters;  // of its paths; those of several in no order
 

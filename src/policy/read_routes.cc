@@ -65,7 +65,7 @@ void PolicyReader::read_route(const YamlNode::Entry& entry) {
         route_index_.emplace(name, max_routes - 1);
         return;
     }
-    policy_.routes.push_back({name, entry.key->at, all_kinds, {}, {}});
+    policy_.routes.push_back({name, entry.key->at, all_kinds, {}, {}, {}});
     route_index_.emplace(name, index);
     const YamlNode* patterns = entry.value;
     if (patterns->is_mapping()) {
@@ -98,6 +98,7 @@ void PolicyReader::add_patterns(const YamlNode& node, RouteIndex route) {
                 reader_.error(pattern->at, why);
                 continue;
             }
+            policy_.routes[route].patterns.push_back(one);
             policy_.routes[route].methods.push_back(method);
         }
         note_parameters(split.path, route);

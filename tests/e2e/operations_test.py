@@ -175,6 +175,12 @@ class Admin(unittest.TestCase):
         answer = self.service.admin("/v1/policy")
         self.assertEqual(answer.status, 200)
         self.assertIn(b"public routes", answer.body)
+        policy = answer.json()
+        patterns = {route["name"]: route["patterns"] for route in policy["routes"]}
+        self.assertEqual(patterns["create_booking"], ["POST /v1/bookings"])
+        self.assertEqual([rule["name"] for rule in policy["ceilings"]], ["daily bookings", "booking volume"])
+        self.assertEqual([rule["name"] for rule in policy["quotas"]], ["active calendars", "workspaces"])
+        self.assertEqual([rule["header"] for rule in policy["idempotency"]], ["Idempotency-Key"])
 
     def test_the_gateway_port_has_no_admin(self):
         self.assertEqual(self.service.ask("GET", "/metrics", address=new_address()).status, 404)

@@ -5,25 +5,13 @@
 #include "absl/strings/str_join.h"
 #include "base/text.h"
 #include "server/access_log/json_text.h"
+#include "server/admin/durable_json.h"
 
 namespace ration {
 
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-Json kind_list(const Policy& policy, KindSet kinds) {
-    if (kinds == all_kinds) {
-        return "any";
-    }
-    Json list = Json::array();
-    for (std::size_t i = 0; i < policy.kinds.size(); ++i) {
-        if ((kinds & kind_bit(static_cast<KindIndex>(i))) != 0) {
-            list.push_back(policy.kinds[i]);
-        }
-    }
-    return list;
-}
 
 std::string_view limit_kind(LimitKind kind) {
     switch (kind) {
@@ -68,34 +56,16 @@ Json numbers_json(const Policy& policy, const Numbers& numbers) {
     return json;
 }
 
-Json routes_json(const Policy& policy, const LimitRule& rule) {
-    Json routes = Json::array();
-    for (std::size_t i = 0; i < rule.routes.size(); ++i) {
-        if (rule.routes[i]) {
-            routes.push_back(policy.routes[i].name);
-        }
-    }
-    return rule.routes.empty() ? Json("any") : routes;
-}
-
-Json key_json(const LimitRule& rule) {
-    Json key = Json::array();
-    for (const Selector& selector : rule.key) {
-        key.push_back(selector_text(selector));
-    }
-    return key;
-}
-
 Json strike_json(const Policy& policy, const StrikeRule& rule) {
     const LimitRule& block = policy.limits[rule.block];
     const LimitRule& attempts = policy.limits[rule.attempts];
     return {{"name", rule.name},
             {"failures", to_string(*rule.failures)},
             {"failed", rule.failed},
-            {"per", key_json(attempts)},
-            {"routes", routes_json(policy, attempts)},
-            {"credentials", kind_list(policy, attempts.kinds)},
-            {"blocks", routes_json(policy, block)},
+            {"per", selectors_json(attempts.key)},
+            {"routes", route_names_json(policy, attempts.routes)},
+            {"credentials", kinds_json(policy, attempts.kinds)},
+            {"blocks", route_names_json(policy, block.routes)},
             {"first_block_seconds", rule.levels.front().seconds},
             {"longest_block_seconds", rule.levels.back().seconds},
             {"cleared_by_success", rule.cleared_by_success},
@@ -111,10 +81,10 @@ Json limit_json(const Policy& policy, const LimitRule& rule) {
     Json json{{"name", rule.name},
               {"kind", limit_kind(kind)},
               {"numbers", numbers_json(policy, numbers)},
-              {"per", key_json(rule)},
-              {"routes", routes_json(policy, rule)},
+              {"per", selectors_json(rule.key)},
+              {"routes", route_names_json(policy, rule.routes)},
               {"methods", rule.methods.empty() ? Json("any") : Json(rule.methods)},
-              {"credentials", kind_list(policy, rule.kinds)},
+              {"credentials", kinds_json(policy, rule.kinds)},
               {"refuse", policy.refusals[rule.refusal].name},
               {"store_down", store_down_text(rule.store_down)},
               {"shadow", rule.shadow}};
@@ -122,6 +92,37 @@ Json limit_json(const Policy& policy, const LimitRule& rule) {
 }
 
 }  // namespace
+
+Json kinds_json(const Policy& policy, KindSet kinds) {
+    if (kinds == all_kinds) {
+        return "any";
+    }
+    Json list = Json::array();
+    for (std::size_t i = 0; i < policy.kinds.size(); ++i) {
+        if ((kinds & kind_bit(static_cast<KindIndex>(i))) != 0) {
+            list.push_back(policy.kinds[i]);
+        }
+    }
+    return list;
+}
+
+Json route_names_json(const Policy& policy, const std::vector<bool>& routes) {
+    Json names = Json::array();
+    for (std::size_t i = 0; i < routes.size(); ++i) {
+        if (routes[i]) {
+            names.push_back(policy.routes[i].name);
+        }
+    }
+    return routes.empty() ? Json("any") : names;
+}
+
+Json selectors_json(const std::vector<Selector>& key) {
+    Json parts = Json::array();
+    for (const Selector& selector : key) {
+        parts.push_back(selector_text(selector));
+    }
+    return parts;
+}
 
 std::string selector_text(const Selector& selector) {
     switch (selector.source) {
@@ -159,7 +160,9 @@ Json policy_json(const InForce& in_force) {
     const Policy& policy = *in_force.rules.policy;
     Json routes = Json::array();
     for (const Route& route : policy.routes) {
-        routes.push_back({{"name", route.name}, {"accepts", kind_list(policy, route.accepts)}});
+        routes.push_back({{"name", route.name},
+                          {"patterns", route.patterns},
+                          {"accepts", kinds_json(policy, route.accepts)}});
     }
     Json limits = Json::array();
     for (const LimitRule& rule : policy.limits) {
@@ -188,6 +191,9 @@ Json policy_json(const InForce& in_force) {
     json["routes"] = std::move(routes);
     json["limits"] = std::move(limits);
     json["strikes"] = std::move(strikes);
+    json["ceilings"] = ceilings_json(policy);
+    json["quotas"] = quotas_json(policy);
+    json["idempotency"] = idempotency_json(policy);
     json["refusals"] = std::move(refusals);
     return json;
 }
