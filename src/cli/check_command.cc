@@ -95,8 +95,11 @@ int run_check(const CheckArguments& arguments) {
     const auto directory = check_directories(arguments, policies, problems);
     for (const auto& [path, text] : policies) {
         if (const auto policy = Policy::parse(path, text, process_environment, problems)) {
+            const std::size_t before = problems.errors().size();
             check_words(*policy, directory.get(), problems);
-            check(*policy, directory.get(), problems);
+            if (problems.errors().size() == before) {  // else a slip would be told twice
+                check(*policy, directory.get(), problems);
+            }
         }
     }
     print_problems(problems);

@@ -121,7 +121,7 @@ class ReadmeConsole(unittest.TestCase):
     def check_plan(self):
         """The workspaces that the demo begins with count: this account's plan has room for that one only."""
         for key, status in (("ak_demo_two", 402), ("ak_demo_one", 201)):
-            done = subprocess.run(["curl", "-s", "-o", os.devnull, "-w", "%{http_code}", "-X", "POST", "-d", '{"name":"More"}',
+            done = subprocess.run(["curl", "-s", "-o", os.devnull, "-w", "%{http_code}", "-X", "POST", "-d", '{"name":"More","timezone":"Europe/Lisbon"}',
                                    "-H", f"Authorization: Bearer {key}", "-H", "Content-Type: application/json",
                                    "http://127.0.0.1:8080/v1/account/workspaces"], capture_output=True, text=True, timeout=60)
             self.assertEqual(done.stdout, str(status), key)

@@ -160,6 +160,7 @@ TEST_F(CommandTest, CheckNamesTheMethodThatWasMeant) {
 TEST_F(CommandTest, CheckFindsSlipsThatADirectoryWouldSettle) {
     const std::string policy = file("p.yaml", R"(policy: small
 routes: {thing: GET /thing}
+identify: {credentials: {app: {bearer: app_*}}, accepts: {else: [app]}}
 limits:
   - {name: thing, per: [projct], token_bucket: 1/s}
   - {name: other, per: [users], token_bucket: 1/s}
@@ -167,7 +168,7 @@ limits:
     const Ended alone = run("check " + policy);
     EXPECT_EQ(alone.code, 1);
     EXPECT_EQ(alone.err, policy +
-                             ":5:25: unknown word 'users'; did you mean 'user'? (or give the "
+                             ":6:25: unknown word 'users'; did you mean 'user'? (or give the "
                              "directory that has it)\n");
     const std::string directory =
         file("d.yaml", "entities:\n  users: {u: {}}\n  project: {p: {}}\n");
@@ -175,7 +176,7 @@ limits:
          {"check " + policy + " " + directory, "check " + policy + " --directory " + directory,
           "replay --policy " + policy + " --directory " + directory}) {
         EXPECT_EQ(run(arguments).err,
-                  policy + ":4:25: unknown word 'projct'; did you mean 'project'?\n")
+                  policy + ":5:25: unknown word 'projct'; did you mean 'project'?\n")
             << arguments;
     }
 }
