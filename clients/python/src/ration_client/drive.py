@@ -7,7 +7,7 @@ import contextvars
 import threading
 from typing import Any, Awaitable, Callable, Iterator, Optional, Sequence, Set
 
-from .call import Call, Ending, Send, Step
+from .call import Call, Ending, Send
 from .decide import Outcome
 from .shared import Shared
 
