@@ -8,7 +8,6 @@
 #include "cli/commands.h"
 #include "cli/print_problems.h"
 #include "policy/check.h"
-#include "policy/check_words.h"
 #include "policy/yaml_source.h"
 #include "server/config/serve_config.h"
 #include "server/reload/rules.h"
@@ -56,12 +55,14 @@ struct PolicyText {
     std::string text;
 };
 
-// The directory the policies are looked at with: the one asked for, else one among the files.
+// The directory the policies are looked at with: the one asked for, else one among the files, else
+// an empty one. Null: it has errors.
 std::shared_ptr<const Directory> check_directories(const CheckArguments& arguments,
                                                    std::vector<PolicyText>& policies,
                                                    Problems& problems) {
     std::shared_ptr<const Directory> directory;
-    if (!arguments.directory.empty()) {
+    bool named = !arguments.directory.empty();
+    if (named) {
         directory = Directory::load(arguments.directory, problems);
     }
     for (const std::string& path : arguments.files) {
@@ -69,37 +70,34 @@ std::shared_ptr<const Directory> check_directories(const CheckArguments& argumen
         if (!read_file(path, text, problems)) {
             continue;
         }
-        const auto document = YamlDocument::parse(path, text, problems);
-        if (document == nullptr) {
-            continue;
-        }
-        if (is_serve_file(document->root())) {
+        Problems told_below;
+        const auto document = YamlDocument::parse(path, text, told_below);
+        if (document != nullptr && is_serve_file(document->root())) {
             check_serve_file(path, problems);
             continue;
         }
-        if (!is_directory_file(document->root())) {
+        if (document == nullptr || !is_directory_file(document->root())) {
             policies.push_back({path, std::move(text)});
             continue;
         }
         auto loaded = Directory::parse(path, text, problems);
-        if (directory == nullptr) {
+        if (!named) {
             directory = std::move(loaded);
+            named = true;
         }
     }
-    return directory;
+    return named ? directory : empty_directory();
 }
 
 int run_check(const CheckArguments& arguments) {
     Problems problems;
     std::vector<PolicyText> policies;
     const auto directory = check_directories(arguments, policies, problems);
+    const bool unknown = directory == nullptr || directory->file().empty();
     for (const auto& [path, text] : policies) {
-        if (const auto policy = Policy::parse(path, text, process_environment, problems)) {
-            const std::size_t before = problems.errors().size();
-            check_words(*policy, directory.get(), problems);
-            if (problems.errors().size() == before) {  // else a slip would be told twice
-                check(*policy, directory.get(), problems);
-            }
+        if (const auto policy =
+                Policy::parse(path, text, process_environment, problems, directory.get())) {
+            check(*policy, unknown ? nullptr : directory.get(), problems);
         }
     }
     print_problems(problems);

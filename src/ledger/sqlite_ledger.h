@@ -79,6 +79,7 @@ private:
     SqliteLedger(LedgerFile file, SqliteStatements statements, const SqliteLedgerOptions& options);
 
     absl::Status load();
+    absl::Status load_granted();
     absl::Status apply_all(std::span<const LedgerRequest> requests, Wall now,
                            std::span<LedgerReply> replies);
     absl::Status commit();

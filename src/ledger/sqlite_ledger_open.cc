@@ -48,21 +48,32 @@ absl::StatusOr<std::unique_ptr<Ledger>> open_sqlite_ledger(const SqliteLedgerOpt
     return std::unique_ptr<Ledger>(std::move(*ledger));
 }
 
-absl::Status SqliteLedger::load() {
-    const absl::StatusOr<std::int64_t> last =
-        file_.database.integer("SELECT coalesce(max(id), 0) FROM attempts");
-    const absl::StatusOr<std::int64_t> written =
-        file_.database.integer("SELECT coalesce(max(attempt), 0) FROM writes");
-    if (!last.ok() || !written.ok()) {
-        return last.ok() ? written.status() : last.status();
+// An id that was given out once must not be given out again: a fact that is no number is damage,
+// and -1 here.
+absl::Status SqliteLedger::load_granted() {
+    for (const char* highest :
+         {"SELECT coalesce(max(id), 0) FROM attempts",
+          "SELECT coalesce(max(attempt), 0) FROM writes",
+          "SELECT coalesce(min(iif(typeof(value)='integer', value, -1)), 0) FROM facts"
+          " WHERE name='attempts_granted'"}) {
+        const absl::StatusOr<std::int64_t> id = file_.database.integer(highest);
+        if (!id.ok()) {
+            return id.status();
+        }
+        if (*id < 0) {
+            return absl::FailedPreconditionError(
+                "damaged: how many attempts were granted is unreadable");
+        }
+        granted_ = std::max(granted_, *id);
     }
-    const absl::StatusOr<std::int64_t> granted = file_.database.integer(
-        "SELECT coalesce(max(value), 0) FROM facts WHERE name='attempts_granted'");
-    if (!granted.ok()) {
-        return granted.status();
-    }
-    granted_ = std::max({*last, *written, *granted});
     next_id_ = granted_ + 1;
+    return absl::OkStatus();
+}
+
+absl::Status SqliteLedger::load() {
+    if (absl::Status status = load_granted(); !status.ok()) {
+        return status;
+    }
     SqliteStatement& rows = statements_.open_attempts;
     for (absl::StatusOr<bool> row = rows.row(); !row.ok() || *row; row = rows.row()) {
         if (!row.ok()) {

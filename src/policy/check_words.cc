@@ -150,9 +150,9 @@ private:
 
 }  // namespace
 
-void check_words(const Policy& policy, const Directory* directory, Problems& problems) {
+void check_words(const Policy& policy, const Directory& directory, Problems& problems) {
     const Problems::Mark before = problems.mark();
-    WordCheck(policy, directory, problems).run();
+    WordCheck(policy, directory.file().empty() ? nullptr : &directory, problems).run();
     problems.sort_from(before);
 }
 

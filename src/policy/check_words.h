@@ -3,9 +3,10 @@
 // Any word may be a kind of entity, so `per: [wokspace]` reads well and would apply to nobody. Such
 // a word is an error when it is almost a word that has a meaning (one of the language, of the
 // policy's `identify`, of the directory) and has none itself. Adds errors with the nearest word.
-// Thread rule: call from anywhere.
+// `Policy::parse` does this when it is given the directory; this is for one policy that is read
+// with several. Thread rule: call from anywhere.
 //
-//   check_words(*policy, directory.get(), problems);
+//   check_words(*policy, *directory, problems);
 #pragma once
 
 #include "policy/directory.h"
@@ -14,8 +15,8 @@
 
 namespace ration {
 
-// `directory` null: it is not known; what only a directory could settle is then a warning, or says
-// how to name one.
-void check_words(const Policy& policy, const Directory* directory, Problems& problems);
+// `directory` of no file: it is not known; what only a directory could settle is then a warning, or
+// says how to name one.
+void check_words(const Policy& policy, const Directory& directory, Problems& problems);
 
 }  // namespace ration

@@ -86,11 +86,11 @@ const Entity* Directory::entity(std::string_view kind, std::string_view id) cons
 
 std::shared_ptr<const Directory> Directory::parse(std::string_view file, std::string_view text,
                                                   Problems& problems) {
+    const Problems::Mark before = problems.mark();
     const auto document = YamlDocument::parse(file, text, problems);
     if (document == nullptr) {
         return nullptr;
     }
-    const Problems::Mark before = problems.mark();
     auto directory = std::make_shared<Directory>();
     Reader reader(file, problems);
     DirectoryReader(*directory, file, reader).read(document->root());

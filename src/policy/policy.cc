@@ -1,5 +1,6 @@
 #include "policy/policy.h"
 
+#include "policy/check_words.h"
 #include "policy/policy_reader.h"
 #include "policy/yaml_source.h"
 
@@ -13,7 +14,9 @@ void PolicyReader::read(const YamlNode& root) {
     if (const YamlNode* routes = root.find("routes")) {
         read_routes(*routes);
     }
+    const std::size_t before_identify = reader_.error_count();
     read_identify(root.find("identify"));
+    const bool kinds_known = reader_.error_count() == before_identify;
     if (const YamlNode* cors = root.find("cors")) {
         read_cors(*cors);
     }
@@ -29,6 +32,9 @@ void PolicyReader::read(const YamlNode& root) {
     note_body_routes();
     if (!over_bound_) {
         check_reach();
+    }
+    if (!kinds_known) {
+        policy_.entity_words.clear();  // a kind that is told to be unknown may be one of those
     }
 }
 
@@ -54,27 +60,31 @@ void PolicyReader::read_head(const YamlNode& root) {
 }
 
 std::shared_ptr<const Policy> Policy::parse(std::string_view file, std::string_view text,
-                                            Environment environment, Problems& problems) {
+                                            Environment environment, Problems& problems,
+                                            const Directory* directory) {
+    const Problems::Mark before = problems.mark();
     const auto document = YamlDocument::parse(file, text, problems);
     if (document == nullptr) {
         return nullptr;
     }
-    const Problems::Mark before = problems.mark();
     auto policy = std::make_shared<Policy>();
     policy->file = std::string(file);
     Reader reader(file, problems);
     PolicyReader(*policy, environment, reader).read(document->root());
+    if (directory != nullptr) {
+        check_words(*policy, *directory, problems);
+    }
     problems.sort_from(before);
     return problems.errors().size() == before.errors ? policy : nullptr;
 }
 
 std::shared_ptr<const Policy> Policy::load(const std::string& path, Environment environment,
-                                           Problems& problems) {
+                                           Problems& problems, const Directory* directory) {
     std::string text;
     if (!read_file(path, text, problems)) {
         return nullptr;
     }
-    return parse(path, text, environment, problems);
+    return parse(path, text, environment, problems, directory);
 }
 
 }  // namespace ration

@@ -25,6 +25,8 @@
 
 namespace ration {
 
+class Directory;
+
 // Index types: which route, credential kind, limit or refusal of the policy.
 using RouteIndex = std::uint16_t;
 using KindIndex = std::uint8_t;
@@ -392,12 +394,16 @@ public:
     std::vector<Refusal> refusals;
     std::array<std::uint16_t, static_cast<std::size_t>(BuiltIn::count)> built_in{};
 
-    // nullptr when `problems` got an error. `environment` answers `env.NAME`.
+    // nullptr when `problems` got an error. `environment` answers `env.NAME`. `directory` is the
+    // one that the policy is read for: what `check_words` finds is then told beside everything
+    // else, and an error like it. nullptr: that is left to the caller.
     using Environment = const char* (*)(const char* name);
     static std::shared_ptr<const Policy> parse(std::string_view file, std::string_view text,
-                                               Environment environment, Problems& problems);
+                                               Environment environment, Problems& problems,
+                                               const Directory* directory = nullptr);
     static std::shared_ptr<const Policy> load(const std::string& path, Environment environment,
-                                              Problems& problems);
+                                              Problems& problems,
+                                              const Directory* directory = nullptr);
 
     [[nodiscard]] bool needs_ledger() const {
         return !ceilings.empty() || !quotas.empty() || !idempotency.empty();

@@ -124,17 +124,26 @@ public:
     }
     void OnMapEnd() override { close(); }
 
-    // The keys that their mapping has already, in the file's order. Nobody knows which is meant, so
-    // the tree is of no use then.
+    // The keys that their mapping has already, in the file's order.
     [[nodiscard]] const std::vector<Refused>& repeated() const { return repeated_; }
 
 private:
+    struct FirstKey {
+        Position at;
+        std::size_t entry = 0;
+    };
     struct Open {
         YamlNode* node = nullptr;
         YAML::anchor_t anchor = 0;
         const YamlNode* key = nullptr;  // of a mapping: read, its value not yet
         Position key_at;
-        std::unordered_map<std::string_view, Position> keys;
+        std::optional<std::size_t> again;  // the key's first entry, when it was there before
+        std::unordered_map<std::string_view, FirstKey> keys;
+    };
+    // The values of a repeated key in one node, and the names in it.
+    struct Joined {
+        YamlNode* node = nullptr;
+        std::unordered_set<std::string_view> names;
     };
     struct Anchor {
         YamlNode* node = nullptr;
@@ -166,7 +175,7 @@ private:
         if (!open_.empty() && open_.back().node->is_mapping() && open_.back().key == nullptr) {
             throw Refused{node.at, "a key must be plain text"};
         }
-        open_.push_back({&node, anchor, nullptr, {}, {}});
+        open_.push_back({&node, anchor, nullptr, {}, {}, {}});
     }
 
     void close() {
@@ -196,8 +205,43 @@ private:
         } else if (parent.key == nullptr) {
             put_key(parent, node, at);
         } else {
-            parent.node->entries.push_back({parent.key, &node});
-            parent.key = nullptr;
+            put_value(parent, node);
+        }
+    }
+
+    void put_value(Open& parent, const YamlNode& value) {
+        if (parent.again.has_value()) {
+            join(parent.node->entries[*parent.again], value);
+        } else {
+            parent.node->entries.push_back({parent.key, &value});
+        }
+        parent.key = nullptr;
+        parent.again.reset();
+    }
+
+    // Puts what another value of the same key has behind what the first one has, so that reading
+    // misses none of the names in them. A joined node has no anchor: no cycle can come of it, and
+    // it can grow where it is.
+    void join(YamlNode::Entry& first, const YamlNode& more) {
+        const YamlNode& before = *first.value;
+        if (before.kind != more.kind || before.is_scalar()) {
+            return;
+        }
+        auto found = joined_.find(&before);
+        if (found == joined_.end()) {
+            YamlNode& copy = document_.nodes_.emplace_back(before);
+            found = joined_.emplace(&copy, Joined{&copy, {}}).first;
+            for (const YamlNode::Entry& entry : copy.entries) {
+                found->second.names.insert(entry.key->scalar);
+            }
+            first.value = &copy;
+        }
+        Joined& both = found->second;
+        both.node->items.insert(both.node->items.end(), more.items.begin(), more.items.end());
+        for (const YamlNode::Entry& entry : more.entries) {
+            if (both.names.insert(entry.key->scalar).second) {
+                both.node->entries.push_back(entry);
+            }
         }
     }
 
@@ -205,10 +249,12 @@ private:
         if (!key.is_scalar()) {
             throw Refused{at, "a key must be plain text"};
         }
-        const auto [first, added] = parent.keys.emplace(key.scalar, at);
+        const auto [first, added] =
+            parent.keys.emplace(key.scalar, FirstKey{at, parent.node->entries.size()});
         if (!added) {
             repeated_.push_back(
-                {at, cat("this key is there already, on line ", first->second.line)});
+                {at, cat("this key is there already, on line ", first->second.at.line)});
+            parent.again = first->second.entry;
         }
         parent.key = &key;
         parent.key_at = at;
@@ -258,6 +304,7 @@ private:
     std::vector<std::string_view> lines_;  // of the text, once one was asked for
     std::vector<Open> open_;
     std::vector<Refused> repeated_;
+    std::unordered_map<const YamlNode*, Joined> joined_;  // by their node
     std::unordered_map<YAML::anchor_t, Anchor> anchors_;
 };
 
@@ -298,7 +345,6 @@ std::unique_ptr<const YamlDocument> YamlDocument::parse(std::string_view file,
             problems.error(file, key.at, key.reason);
         }
         problems.sort_from(before);
-        return !builder.repeated().empty();
     };
     try {
         std::istringstream stream{std::string(text)};
@@ -317,9 +363,7 @@ std::unique_ptr<const YamlDocument> YamlDocument::parse(std::string_view file,
         problems.error(file, {}, cat("not YAML: ", error.what()));
         return nullptr;
     }
-    if (tell_repeated()) {
-        return nullptr;
-    }
+    tell_repeated();
     if (document->root_ == nullptr || document->root_->kind == YamlNode::Kind::null) {
         problems.error(file, {1, 1}, "the file is empty");
         return nullptr;

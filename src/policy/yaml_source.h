@@ -50,7 +50,9 @@ struct YamlNode {
 
 class YamlDocument {
 public:
-    // nullptr when `problems` got an error.
+    // nullptr: not YAML, or past a bound. A document with repeated keys is an error in `problems`
+    // and given all the same, with the values of such a key in one node, so that what else is wrong
+    // can be told with it; nobody knows which value is meant, so nothing may be made of it.
     static std::unique_ptr<const YamlDocument> parse(std::string_view file, std::string_view text,
                                                      Problems& problems);
 

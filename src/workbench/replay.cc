@@ -10,7 +10,6 @@
 #include <utility>
 
 #include "base/text.h"
-#include "policy/check_words.h"
 #include "server/http/fields.h"
 #include "workbench/answer_line.h"
 #include "workbench/instant.h"
@@ -137,15 +136,11 @@ bool Replay::take_event(const ReplayEvent& event, Mono at) {
 
 void Replay::reload(const std::string& file, Mono at) {
     Problems problems;
-    auto policy = Policy::load(file, process_environment, problems);
-    if (policy != nullptr) {
-        const Directory& directory = *options_.rules.directory;
-        check_words(*policy, directory.file().empty() ? nullptr : &directory, problems);
-    }
+    auto policy = Policy::load(file, process_environment, problems, options_.rules.directory.get());
     for (const Problem& problem : problems.errors()) {
         errors_ << problem.text() << '\n';
     }
-    if (policy != nullptr && problems.ok()) {
+    if (policy != nullptr) {
         service_->reload(at, {std::move(policy), options_.rules.directory});
     } else {
         errors_ << Problem{options_.input_name, {line_number_, 1}, ""}.text()

@@ -2,8 +2,6 @@
 
 #include <cstdlib>
 
-#include "policy/check_words.h"
-
 namespace ration {
 
 const char* process_environment(const char* name) {
@@ -19,13 +17,9 @@ std::shared_ptr<const Directory> empty_directory() {
 std::optional<Rules> load_rules(const std::string& policy_path, const std::string& directory_path,
                                 Problems& problems) {
     Rules rules;
-    rules.policy = Policy::load(policy_path, process_environment, problems);
     rules.directory =
         directory_path.empty() ? empty_directory() : Directory::load(directory_path, problems);
-    if (rules.policy != nullptr && rules.directory != nullptr) {
-        check_words(*rules.policy, directory_path.empty() ? nullptr : rules.directory.get(),
-                    problems);
-    }
+    rules.policy = Policy::load(policy_path, process_environment, problems, rules.directory.get());
     if (!problems.ok() || rules.policy == nullptr || rules.directory == nullptr) {
         return std::nullopt;
     }

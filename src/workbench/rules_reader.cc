@@ -84,7 +84,7 @@ std::shared_ptr<const Policy> RulesReader::policy(const YamlNode& node) {
 void RulesReader::check_pair(const Rules& rules) {
     const auto [policy, directory] = std::pair(rules.policy.get(), rules.directory.get());
     if (policy != nullptr && directory != nullptr && checked_.emplace(policy, directory).second) {
-        check_words(*policy, directory->file().empty() ? nullptr : directory, problems_);
+        check_words(*policy, *directory, problems_);
     }
 }
 

@@ -169,7 +169,7 @@ absl::StatusOr<ServiceRequest> fill_in(const TestRequest& request, std::uint64_t
 std::optional<TestFile> parse_test_file(const std::string& path, std::string_view text,
                                         Problems& problems) {
     const auto document = YamlDocument::parse(path, text, problems);
-    if (document == nullptr) {
+    if (document == nullptr || !problems.ok()) {
         return std::nullopt;
     }
     TestFile file = TestFileReader(path, text, problems).read(document->root());

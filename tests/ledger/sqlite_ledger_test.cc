@@ -309,6 +309,27 @@ TEST(SqliteLedger, AFullDiskFailsTheBatchAndKeepsTheAttemptInDoubt) {
     EXPECT_TRUE(ledger.stats().healthy);
 }
 
+// It would be read as 0, and ids that upstreams and operators know would be given out again.
+TEST(SqliteLedger, AWrongCountOfGrantedAttemptsIsRefusedAtStart) {
+    const TemporaryFolder folder;
+    const std::string path = folder.file("l.db");
+    {
+        auto ledger = open_sqlite_ledger({path, {}});
+        ASSERT_TRUE(ledger.ok());
+        ASSERT_TRUE((*ledger)->apply_one(Reserve{key("k"), {}, {}}, noon).status.ok());
+    }
+    const std::string good = read_all(path);
+    for (const std::string value : {"'x'", "x'31'", "1.5", "-1", "''", "NULL"}) {
+        change_file(path, "UPDATE facts SET value=" + value + " WHERE name='attempts_granted'");
+        const absl::Status status = open_status(path);
+        EXPECT_NE(status.ToString().find(path + ": damaged: how many attempts were granted"),
+                  std::string::npos)
+            << value << ": " << status;
+        write_all(path, good);
+        EXPECT_TRUE(open_status(path).ok());
+    }
+}
+
 // A batch fails at its first request; what it would have settled after that is over all the same.
 TEST(SqliteLedger, AFailedBatchLeavesNothingRunningThatItWouldHaveSettled) {
     const TemporaryFolder folder;

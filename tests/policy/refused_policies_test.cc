@@ -28,7 +28,8 @@ class RefusedPolicy : public ::testing::TestWithParam<FileCase> {};
 
 TEST_P(RefusedPolicy, GetsExactlyTheseMessages) {
     Problems problems;
-    const auto policy = Policy::parse("p", GetParam().text, environment, problems);
+    const Directory unknown;
+    const auto policy = Policy::parse("p", GetParam().text, environment, problems, &unknown);
     EXPECT_EQ(policy, nullptr);
     std::string expected;
     for (const std::string& line : GetParam().expected) {

@@ -17,7 +17,8 @@ TEST_P(PolicyWords, GetExactlyTheseMessages) {
     const CaseRules rules = case_rules(GetParam(), problems);
     ASSERT_TRUE(problems.ok()) << problems.status();
     Problems found;
-    check_words(*rules.policy, rules.directory.get(), found);
+    const Directory unknown;
+    check_words(*rules.policy, rules.directory != nullptr ? *rules.directory : unknown, found);
     std::string messages;
     for (const Problem& problem : found.errors()) {
         messages += problem.text() + "\n";

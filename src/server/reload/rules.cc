@@ -9,7 +9,6 @@
 #include "absl/strings/escaping.h"
 #include "base/text.h"
 #include "policy/check_directory.h"
-#include "policy/check_words.h"
 #include "policy/yaml_source.h"
 #include "server/config/redis_config.h"
 
@@ -45,9 +44,16 @@ std::optional<LoadedRules> load_rule_files(const RuleFiles& files, Policy::Envir
                                            Problems& problems) {
     LoadedRules rules;
     std::string text;
+    if (files.directory.empty()) {
+        rules.directory = std::make_shared<const Directory>();
+    } else if (read_file(files.directory, text, problems)) {
+        rules.directory_digest = text_digest(text);
+        rules.directory = Directory::parse(files.directory, text, problems);
+    }
     if (read_file(files.policy, text, problems)) {
         rules.policy_digest = text_digest(text);
-        rules.policy = Policy::parse(files.policy, text, environment, problems);
+        rules.policy =
+            Policy::parse(files.policy, text, environment, problems, rules.directory.get());
     }
     if (rules.policy != nullptr && rules.policy->needs_ledger() && !files.ledger) {
         problems.error(
@@ -58,18 +64,8 @@ std::optional<LoadedRules> load_rule_files(const RuleFiles& files, Policy::Envir
     if (rules.policy != nullptr && files.redis) {
         check_fits_redis(*rules.policy, problems);
     }
-    if (files.directory.empty()) {
-        rules.directory = std::make_shared<const Directory>();
-    } else if (read_file(files.directory, text, problems)) {
-        rules.directory_digest = text_digest(text);
-        rules.directory = Directory::parse(files.directory, text, problems);
-    }
-    if (rules.policy != nullptr && rules.directory != nullptr) {
-        const bool named = !files.directory.empty();
-        check_words(*rules.policy, named ? rules.directory.get() : nullptr, problems);
-        if (named) {
-            check_directory(*rules.policy, *rules.directory, problems);
-        }
+    if (rules.policy != nullptr && rules.directory != nullptr && !files.directory.empty()) {
+        check_directory(*rules.policy, *rules.directory, problems);
     }
     if (!problems.ok() || rules.policy == nullptr || rules.directory == nullptr) {
         return std::nullopt;
