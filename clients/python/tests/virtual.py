@@ -4,6 +4,7 @@ import heapq
 import itertools
 
 from ration_client import core
+from ration_client.limits import tells_limits
 
 
 class VirtualClock:
@@ -41,17 +42,35 @@ class VirtualClock:
 
 
 class Running:
-    """One call under way: `ending` and `ended_at` are set when it is over."""
+    """One call under way, driven as `drive` does: `ending` and `ended_at` are set when it is over."""
 
-    def __init__(self, world, call, context):
-        self.world, self.call, self.context = world, call, context
+    def __init__(self, world, facts, policy, context):
+        self.world, self.context, self._given = world, context, (world.shared, facts, lambda: context["body"]["kind"], policy)
         self.ending, self.ended_at, self.hooks = None, None, []
-        self._timer = None
-        self.step(None)
+        self.call, self._timer, self._cancelled = None, None, False
+        self.plain = core.Plain.enter(world.shared, facts) if policy is None else None
+        if self.plain:
+            context["key"] = facts.header(world.shared.key_header)
+            world.send(self, self.plain.send)
+        else:
+            self.call = core.Call(*self._given)
+            context["key"] = self.call.key
+            self.step(None)
+
+    def _passed(self, outcome):
+        info = None if self._cancelled else self.plain.passed(outcome)
+        if info:
+            self.ending, self.ended_at = core.Ending(info, outcome), self.world.clock.time
+        else:
+            self.call = core.Call(*self._given, plain=self.plain)
+            self.call.cancelled = self._cancelled
+        return info is not None
 
     def step(self, value):
         clock = self.world.clock
         self._timer = None
+        if self.call is None and self._passed(value):
+            return
         self.call.waker = None
         want = self.call.step(value)
         self.hooks += self.call.events
@@ -75,9 +94,11 @@ class Running:
             self.call.waker = None
 
     def cancel(self):
-        self.call.cancelled = True
-        if self.ending is None:
-            self.call.wake()
+        self._cancelled = True
+        if self.call:
+            self.call.cancelled = True
+            if self.ending is None:
+                self.call.wake()
 
     def result(self):
         """The status, the error's kind, or why there is neither."""
@@ -92,7 +113,7 @@ class Running:
 class World:
     """`reply(send)` gives (delay in ms, Outcome); a delay of None means: at the attempt's timeout.
 
-    Unwatched, there are no hooks: calls that nothing holds are sent without a generator.
+    Unwatched, there are no hooks: calls that nothing holds are plain ones.
     """
 
     def __init__(self, wall_start, reply, timer_error_ms=0, watched=True, **options):
@@ -104,13 +125,7 @@ class World:
     def start(self, method, path, headers=None, body="none", policy=None, **context):
         lower = {name.lower(): value for name, value in (headers or {}).items()}
         facts = core.RequestFacts(method, f"https://api.example{path}", "https://api.example:443", path.split("?")[0], lower.get)
-        kind = {"kind": body}
-        call = core.Call(self.shared, facts, lambda: kind["kind"], policy)
-        running = Running.__new__(Running)
-        context["body"] = kind
-        context["key"] = call.key
-        running.__init__(self, call, context)
-        return running
+        return Running(self, facts, policy, {**context, "body": {"kind": body}})
 
     def send(self, running, want):
         record = {"at": self.clock.time, "running": running, "attempt": want.attempt, "key": running.context["key"]}
@@ -120,6 +135,7 @@ class World:
         delay, outcome = self.reply(record)
         if delay is None or delay > want.timeout_ms:
             delay, outcome = want.timeout_ms, core.Outcome(error="attempt_timeout")
+        outcome.quiet = outcome.status is not None and outcome.status < 400 and not tells_limits(outcome.header)
 
         def replied():
             record["replied_at"], record["status"] = self.clock.time, outcome.status

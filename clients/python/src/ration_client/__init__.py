@@ -11,8 +11,8 @@ All calls of one transport share what answers told: make one client and keep it.
 (`ration_client.core`) has no dependencies and does no I/O.
 """
 
-from .call import CallInfo
 from .drive import CancelToken
+from .plain import CallInfo
 from .policy import Policy
 
 __all__ = ["CallInfo", "CancelToken", "Policy"]

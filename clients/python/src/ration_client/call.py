@@ -4,9 +4,7 @@ A call does no I/O: `Call.step` says what it needs (`Send`, `Wait`) and is calle
 text serves threads, event loops and the virtual clock of the tests. Whoever drives it holds `Shared.lock` around
 each step and delivers `events` to the hooks afterwards.
 
-Most calls are let in at once and answered well. For them alone a generator would cost more than all decisions: the
-parts of `run` that they need (`_gates`, `_send`, `_answered`) are plain methods, and `step` begins `run` when
-something holds the call, or when there is something to decide.
+Most calls are let in at once and answered well: those are `plain.Plain`s, and a Call takes over where they end.
 """
 
 from __future__ import annotations
@@ -17,6 +15,7 @@ from typing import Any, Callable, Dict, Generator, List, NamedTuple, Optional, S
 from .decide import NOTHING_TOLD, CallState, Decision, Outcome, Told, decide, read_answer
 from .extras import Concurrency
 from .gate import ENTERED, Gate, Ticket
+from .plain import CallInfo, Plain, Send, doubt_key, gate_key
 from .policy import Policy
 from .shared import Origin, RequestFacts, Shared, key_rule
 
@@ -30,35 +29,17 @@ MESSAGES = {
 }
 
 
-class CallInfo(NamedTuple):
-    """What is known of a call that has ended. `retry_at`: when the server would take another call, in Unix
-    milliseconds; None when it did not say."""
-
-    attempts: int
-    reason: str
-    retry_at: Optional[float]
-    idempotency_key: Optional[str]
-    waited_ms: float
-    status: Optional[int]
-    error_type: Optional[str]
-
-
-class Send(NamedTuple):
-    timeout_ms: float
-    attempt: int
-    added_headers: Tuple[Tuple[str, str], ...]
-
-
 class Wait(NamedTuple):
     until: float
 
 
 @dataclasses.dataclass
 class Ending:
-    """`outcome` is None when the call was refused locally or cancelled."""
+    """`outcome` is None when the call was refused locally or cancelled, `call` when it was a plain one."""
 
     info: CallInfo
     outcome: Optional[Outcome]
+    call: Optional[Call] = None
 
 
 class _Stopped(Exception):
@@ -71,14 +52,15 @@ Step = Union[Send, Wait, Ending]
 
 class Call:
     __slots__ = ("redirect_reason", "same_origin", "cancelled", "woken", "waker", "events", "key", "_shared", "_facts",
-                 "_body_kind", "_policy", "_clock", "_hooked", "_followed", "_origin", "_credential", "_gate_key", "_tickets",
+                 "_body_kind", "_policy", "_clock", "_hooked", "_followed", "_origin", "_gate_key", "_tickets",
                  "_started_at", "_attempts", "_waited_ms", "_spread", "_sending", "_last", "_retry_at", "_made_key",
-                 "_undecided", "_steps")
+                 "_steps")
     _origin: Origin  # set, as is `_started_at`, by the first step
 
     def __init__(self, shared: Shared, facts: RequestFacts, body_kind: Callable[[], str],
-                 policy: Optional[Policy] = None, before: Optional["Call"] = None) -> None:
-        """`before`: this call follows the redirect that ended that one, and goes on with its time, count and key."""
+                 policy: Optional[Policy] = None, before: Optional["Call"] = None, plain: Optional[Plain] = None) -> None:
+        """`before`: this call follows the redirect that ended that one, and goes on with its time, count and key.
+        `plain`: this call goes on where that one ended, with the outcome of its send as the first `step`."""
         settings = shared.settings
         self._shared, self._facts, self._body_kind = shared, facts, body_kind
         self._policy, self._clock = policy or settings.policy, settings.clock
@@ -95,18 +77,17 @@ class Call:
         self._last: Tuple[Optional[int], Optional[str]] = (None, None)
         self._retry_at: Optional[float] = None
         self._made_key: Optional[str] = None
-        self._undecided: Optional[Tuple[Outcome, Told]] = None
         self._steps: Optional[Generator[Want, Any, Ending]] = None  # `run`, once it was begun
         self._hooked = bool(settings.hooks)
         self._followed = before is not None
         self.key = facts.header(policy.idempotency_header.lower() if policy else shared.key_header)
-        if before:
+        if plain:
+            self._started_at, self._attempts, self._tickets = plain.started_at, 1, [(plain.gate, ENTERED)]
+        elif before:
             self._follow(before)
         elif self.key is None and facts.method in ("POST", "PATCH"):
             self._make_key(key_rule(policy) if policy else shared.makes_key)
-        self._credential = settings.credential_of(facts)
-        bucket = f"{facts.method} {facts.path}" if settings.bucket == "path" else settings.bucket_of(facts)
-        self._gate_key = f"{facts.origin}\n{self._credential}\n{bucket}"
+        self._gate_key = gate_key(settings, facts)
 
     def _follow(self, before: "Call") -> None:
         self._started_at, self._attempts, self._waited_ms = before._started_at, before._attempts - 1, before._waited_ms
@@ -126,11 +107,11 @@ class Call:
 
     @property
     def _narrow_key(self) -> str:
-        return f"{self._facts.origin}\n{self._credential}\n{self._facts.operation}"
+        return f"{self._facts.origin}\n{self._shared.settings.credential_of(self._facts)}\n{self._facts.operation}"
 
     @property
     def _doubt_key(self) -> str:
-        return f"{self._facts.origin}\n{self.key}"
+        return doubt_key(self._facts, self.key)
 
     def wake(self) -> None:
         self.woken = True
@@ -138,12 +119,9 @@ class Call:
             self.waker()
 
     def step(self, outcome: Optional[Outcome] = None) -> Step:
-        """What the call needs next, or its end. `outcome`: of the send that it asked for last."""
+        """What the call needs next, or its end. `outcome`: of the send that it, or the plain call before it, asked for."""
         if self._steps is None:
-            step = self._begun() if outcome is None else self._answered(outcome)
-            if step is not None:
-                return step
-            self._steps, outcome = self.run(), None
+            self._steps, outcome = self.run(outcome), None
         try:
             return self._steps.send(outcome)
         except StopIteration as stop:
@@ -161,41 +139,27 @@ class Call:
         else:
             self._give_back()
 
-    def _begun(self) -> Optional[Send]:
-        """The first attempt, when nothing holds the call."""
-        shared = self._shared
-        self._origin = shared.origins.get(self._facts.origin) or shared.origin(self._facts.origin)
-        now = self._clock.now()
-        if not self._followed:
-            self._started_at = now
-        if self.cancelled or self._hooked or shared.has_parts:
-            return None
-        for gate in self._gates(now):
-            if not gate.enter(now):
-                self._give_back()
-                return None
-            self._tickets.append((gate, ENTERED))
-        shared.calls += not self._followed
-        return self._send(now)
-
-    def run(self) -> Generator[Want, Any, Ending]:
-        if self._undecided is None:
-            self._shared.calls += not self._followed
+    def run(self, outcome: Optional[Outcome]) -> Generator[Want, Any, Ending]:
+        """`outcome`: of a plain call's send, from where this call goes on."""
+        self._origin = self._shared.origin(self._facts.origin)
         try:
+            if outcome is None and not self._followed:
+                self._started_at = self._clock.now()
+                self._shared.calls += 1
             while True:
-                if self._undecided is None:
+                if outcome is None:
                     self._stop_if_cancelled()
                     yield from self._paced()
                     yield from self._admitted()
-                    ending = self._answered((yield self._send(self._clock.now())))
-                    if ending is not None:
-                        return ending
-                outcome, told = self._undecided  # type: ignore[misc]
-                self._undecided = None
+                    outcome = yield self._send(self._clock.now())
+                told = self._learn(outcome)
+                if outcome.status is not None and outcome.status < 400 and not self.cancelled:
+                    return self._end(outcome, "success", None)
                 decision = self._decision(outcome, told)
                 if decision.action == "stop":
                     return self._end(outcome, decision.reason or "", decision.retry_at_unix_ms)
                 yield from self._wait_to_retry(outcome, decision)
+                outcome = None
         except _Stopped as stopped:
             return self._end(None, stopped.args[0], self._retry_at)
         finally:
@@ -303,20 +267,12 @@ class Call:
             added.append((attempt_header, str(self._attempts)))
         return tuple(added)
 
-    def _answered(self, outcome: Outcome) -> Optional[Ending]:
-        """Learns from it. The end, when it is good; None when there is something to decide."""
+    def _learn(self, outcome: Outcome) -> Told:
         self._sending = False
         if self._hooked:
             self._event("on_answer", attempt=self._attempts, status=outcome.status, error=outcome.error,
                         header=outcome.header)
         told = NOTHING_TOLD if outcome.quiet else read_answer(outcome, self._clock.wall())
-        self._learn(outcome, told)
-        if outcome.status is not None and outcome.status < 400 and not self.cancelled:
-            return self._end(outcome, "success", None)
-        self._undecided = (outcome, told)
-        return None
-
-    def _learn(self, outcome: Outcome, told: Told) -> None:
         now, status = self._clock.now(), outcome.status
         self._last = (status, told.error_type)
         lesson: Optional[Told] = told
@@ -339,6 +295,7 @@ class Call:
             self._tell_parts(outcome, now)
         if self.key is not None:
             self._learn_doubt(outcome)
+        return told
 
     def _tell_parts(self, outcome: Outcome, now: float) -> None:
         origin = self._origin
@@ -428,7 +385,7 @@ class Call:
         info = CallInfo(self._attempts, reason, retry_at, self.key, self._waited_ms, status, error_type)
         if self._hooked:  # hooks lead to logs, where no key belongs
             self._event("on_done", info=info._replace(idempotency_key=None), attempt=self._attempts, reason=reason)
-        return Ending(info, outcome)
+        return Ending(info, outcome, self)
 
     def _event(self, hook: str, **event: Any) -> None:
         if self._hooked and hook in self._shared.settings.hooks:

@@ -7,9 +7,11 @@ import contextvars
 import threading
 from typing import Any, Awaitable, Callable, Iterator, Optional, Sequence, Set
 
-from .call import Call, Ending, Send
+from .call import Call, Ending, Wait
 from .decide import Outcome
-from .shared import Shared
+from .plain import Plain, Send
+from .policy import Policy
+from .shared import RequestFacts, Shared
 
 _current: contextvars.ContextVar[Optional["CancelToken"]] = contextvars.ContextVar("ration_cancel", default=None)
 
@@ -63,14 +65,29 @@ def flush(shared: Shared, call: Call) -> None:
             shared.settings.hooks[hook](event)
 
 
-def drive(shared: Shared, call: Call, send: Callable[[Send], Outcome], closing: CancelToken) -> Ending:
-    """Runs the call on this thread. `send` gives an outcome and raises nothing but what ends the thread.
+def drive(shared: Shared, facts: RequestFacts, body_kind: Callable[[], str],
+          send: Callable[[Optional[Call], Send], Outcome], closing: CancelToken, plainly: bool = True,
+          policy: Optional[Policy] = None, before: Optional[Call] = None) -> Ending:
+    """Runs a call on this thread. `send` gives an outcome and raises nothing but what ends the thread; without
+    `plainly` it is always told for which Call.
 
     An answer that is not given back is closed (`response.close`).
     """
     scope = _current.get()
     tokens = (closing, scope) if scope else (closing,)
-    value: Optional[Outcome] = None
+    plain, value = None, None
+    if plainly and policy is None and before is None and not closing.cancelled and not (scope and scope.cancelled):
+        plain = Plain.enter(shared, facts)
+    if plain is not None:
+        try:
+            value = send(None, plain.send)
+        except BaseException:
+            plain.abandon()
+            raise
+        info = None if closing.cancelled or scope and scope.cancelled else plain.passed(value)
+        if info is not None:
+            return Ending(info, value)
+    call = Call(shared, facts, body_kind, policy, before, plain)
     try:
         while True:
             call.cancelled = closing.cancelled or scope is not None and scope.cancelled
@@ -78,17 +95,18 @@ def drive(shared: Shared, call: Call, send: Callable[[Send], Outcome], closing: 
                 step = call.step(value)
             if call.events:
                 flush(shared, call)
-            if isinstance(step, Ending) and step.outcome is value:
-                return step
-            if value is not None and value.response is not None:  # it went into a decision and does not come out
-                value.response.close()
-            value = None
-            if isinstance(step, Ending):
-                return step
+            if value is not None:
+                if isinstance(step, Ending) and step.outcome is value:
+                    return step
+                if value.response is not None:  # it went into a decision and does not come out
+                    value.response.close()
+                value = None
             if isinstance(step, Send):
-                value = send(step)
-            else:
+                value = send(call, step)
+            elif isinstance(step, Wait):
                 _sleep(shared, call, step.until, tokens)
+            else:
+                return step
     except BaseException:
         with shared.lock:
             call.leave()
@@ -109,26 +127,40 @@ def _sleep(shared: Shared, call: Call, until: float, tokens: Sequence[CancelToke
         call.waker = None
 
 
-async def drive_async(shared: Shared, call: Call, send: Callable[[Send], Awaitable[Outcome]]) -> Ending:
-    """Runs the call on this event loop; cancelling the task ends it wherever it is (`response.aclose`)."""
+async def drive_async(shared: Shared, facts: RequestFacts, body_kind: Callable[[], str],
+                      send: Callable[[Optional[Call], Send], Awaitable[Outcome]], plainly: bool = True,
+                      policy: Optional[Policy] = None) -> Ending:
+    """As `drive`, on this event loop; cancelling the task ends it wherever it is (`response.aclose`)."""
+    plain = Plain.enter(shared, facts) if plainly and policy is None else None
     value: Optional[Outcome] = None
+    if plain is not None:
+        try:
+            value = await send(None, plain.send)
+        except BaseException:
+            plain.abandon()
+            raise
+        info = plain.passed(value)
+        if info is not None:
+            return Ending(info, value)
+    call = Call(shared, facts, body_kind, policy, None, plain)
     try:
         while True:
             with shared.lock:
                 step = call.step(value)
             if call.events:
                 flush(shared, call)
-            if isinstance(step, Ending) and step.outcome is value:
-                return step
-            if value is not None and value.response is not None:  # it went into a decision and does not come out
-                await value.response.aclose()
-            value = None
-            if isinstance(step, Ending):
-                return step
+            if value is not None:
+                if isinstance(step, Ending) and step.outcome is value:
+                    return step
+                if value.response is not None:  # it went into a decision and does not come out
+                    await value.response.aclose()
+                value = None
             if isinstance(step, Send):
-                value = await send(step)
-            else:
+                value = await send(call, step)
+            elif isinstance(step, Wait):
                 await _sleep_async(shared, call, step.until)
+            else:
+                return step
     except BaseException:
         with shared.lock:
             call.leave()

@@ -107,7 +107,7 @@ class Gate:
     def done(self, ticket: Ticket, told: Optional[Told], refused: bool, now: float) -> None:
         """A granted call has its answer, or has failed: `told` is None when nothing was learnt."""
         self.in_flight -= 1
-        if told:
+        if told and (refused or told.limits):
             self._learn(told, refused, now)
         if self.probe is ticket:
             self.probe = None
@@ -166,8 +166,6 @@ class Gate:
         if refused:
             if told.floor_ms is not None:
                 self.close(now + told.floor_ms, self._policy.gate_guard_ms if told.source == "reset" else 0)
-            return
-        if not told.limits:
             return
         least = told.limits[0]
         for limit in told.limits:

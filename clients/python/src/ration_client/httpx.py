@@ -18,6 +18,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import math
+import operator
 import sys
 import types
 from typing import Any, AsyncIterator, Dict, Iterator, List, Optional, Tuple
@@ -27,11 +28,12 @@ import httpcore
 import httpx
 
 from . import deadline
-from .call import MESSAGES, Call, CallInfo, Ending, Send
+from .call import MESSAGES, Call, Ending
 from .decide import Outcome
 from .drive import CancelToken, drive, drive_async
 from .hints import MAX_BODY_BYTES
 from .httpx_errors import error_kind
+from .plain import CallInfo, Send
 from .policy import Policy, make_policy
 from .redirect import REDIRECTS, SECRETS, decide_redirect
 from .shared import RequestFacts, Shared, make_settings
@@ -39,6 +41,7 @@ from .shared import RequestFacts, Shared, make_settings
 _ERROR_BODY_S = 5.0  # for reading why something was refused
 _MOST_ERROR_BYTES = 1024 * 1024
 _BROKEN = (httpx.TransportError, httpx.StreamError, OSError)
+_NAME_OF = operator.itemgetter(0)  # of a field
 _BODY_FIELDS = ("content-type", "content-length", "content-encoding", "content-language", "transfer-encoding")
 
 
@@ -82,21 +85,15 @@ class _Base:
     def stats(self) -> Dict[str, Any]:
         return self._shared.stats()
 
-    def _begin(self, request: httpx.Request, body: "_Body") -> Call:
-        url = request.url
-        scheme, port = url.scheme, url.port
-        origin = f"{scheme}://{url.host}:{port or (443 if scheme == 'https' else 80)}"
-        facts = RequestFacts(request.method.upper(), url, origin, url.path, _reader(request.headers))
+    def _own_policy(self, request: httpx.Request) -> Optional[Policy]:
         own = request.extensions.get("ration")
-        return Call(self._shared, facts, body.kind, self._own_policy(own) if own else None)
-
-    def _own_policy(self, own: Dict[str, Any]) -> Policy:
+        if not own:
+            return None
         return make_policy({**own, "max_retries": 0} if self._settings.nested else own, self._settings.policy)
 
-    @staticmethod
-    def _wants_body(call: Call, response: httpx.Response) -> bool:
+    def _wants_body(self, call: Optional[Call], response: httpx.Response) -> bool:
         """Of a refusal, for what it says may decide."""
-        policy = call.policy
+        policy = call.policy if call else self._settings.policy
         if response.status_code in policy.retry_statuses or policy.retry_types:
             return True
         length = response.headers.get("content-length", "")
@@ -149,6 +146,13 @@ class _Body:
 _BUFFERED = _Body(True)  # one for all: that it was sent changes nothing
 
 
+def _facts_of(request: httpx.Request) -> RequestFacts:
+    url = request.url
+    scheme, port = url.scheme, url.port
+    origin = f"{scheme}://{url.host}:{port or (443 if scheme == 'https' else 80)}"
+    return RequestFacts(request.method.upper(), url, origin, url.path, _reader(request.headers))
+
+
 def _fits(request: httpx.Request, most: int) -> bool:
     """A body of known and small length is read ahead of the first send."""
     length = request.headers.get("content-length", "")
@@ -162,10 +166,18 @@ def _reader(headers: httpx.Headers) -> Any:
     if len(fields) != len(raw):
         return headers.get  # it joins repeated fields
 
-    def read(name: str) -> Optional[str]:
-        value = fields.get(name.encode())
-        return None if value is None else value.decode("ascii" if value.isascii() else headers.encoding)
-    return read
+    return _Fields(headers, fields).read
+
+
+class _Fields:
+    __slots__ = ("_headers", "_fields")
+
+    def __init__(self, headers: httpx.Headers, fields: Dict[bytes, bytes]) -> None:
+        self._headers, self._fields = headers, fields
+
+    def read(self, name: str) -> Optional[str]:
+        value = self._fields.get(name.encode())
+        return None if value is None else value.decode("ascii" if value.isascii() else self._headers.encoding)
 
 
 @contextlib.asynccontextmanager
@@ -212,7 +224,7 @@ def _outcome(response: httpx.Response, body: Optional[bytes] = None) -> Outcome:
 def _good(response: httpx.Response) -> Outcome:
     """Of an answer below 400: most tell no limits, and then there is nothing to read in them."""
     headers = response.headers
-    if b"ratelimit" in b" ".join([name for name, _ in headers.raw]).lower():
+    if b"ratelimit" in b" ".join(map(_NAME_OF, headers.raw)).lower():
         return _outcome(response)
     return Outcome(response.status_code, headers.get, None, None, response, None, True)
 
@@ -253,21 +265,21 @@ class Transport(_Base, httpx.BaseTransport):
             if _fits(request, self._settings.buffer_body):
                 request.read()
             body = _Body(isinstance(request.stream, httpx.ByteStream))
-        call = self._begin(request, body)
-        return self._finish(drive(self._shared, call, lambda step: self._send(call, request, body, step), self._closing),
-                            request)
+        ending = drive(self._shared, _facts_of(request), body.kind, lambda call, step: self._send(call, request, body, step),
+                       self._closing, not self._follows, self._own_policy(request))
+        return self._finish(ending, request)
 
     def close(self) -> None:
         """Ends what waits, then closes the inner transport."""
         self._closing.cancel()
         self._inner.close()
 
-    def _send(self, call: Call, request: httpx.Request, body: _Body, step: Send) -> Outcome:
+    def _send(self, call: Optional[Call], request: httpx.Request, body: _Body, step: Send) -> Outcome:
         before = deadline.begin(step.timeout_ms / 1000)
         try:
             attempt = _attempt_request(request, step)
             body.sent = True
-            response = self._follow(call, attempt, body) if self._follows else self._inner.handle_request(attempt)
+            response = self._follow(call, attempt, body) if call and self._follows else self._inner.handle_request(attempt)
             if response.status_code >= 400:
                 return self._read_refusal(call, response)
             whole = self._settings.whole_answers
@@ -289,7 +301,7 @@ class Transport(_Base, httpx.BaseTransport):
             self._collect(response, MAX_BODY_BYTES)
             hop, followed = following, followed + 1
 
-    def _read_refusal(self, call: Call, response: httpx.Response) -> Outcome:
+    def _read_refusal(self, call: Optional[Call], response: httpx.Response) -> Outcome:
         if self._wants_body(call, response):
             return _refused(response, *self._collect(response, _MOST_ERROR_BYTES))
         return _outcome(response)
@@ -336,19 +348,20 @@ class AsyncTransport(_Base, httpx.AsyncBaseTransport):
             if _fits(request, self._settings.buffer_body):
                 await request.aread()
             body = _Body(isinstance(request.stream, httpx.ByteStream))
-        call = self._begin(request, body)
-        return self._finish(await drive_async(self._shared, call, lambda step: self._send(call, request, body, step)),
-                            request)
+        ending = await drive_async(self._shared, _facts_of(request), body.kind,
+                                   lambda call, step: self._send(call, request, body, step), not self._follows,
+                                   self._own_policy(request))
+        return self._finish(ending, request)
 
     async def aclose(self) -> None:
         await self._inner.aclose()
 
-    async def _send(self, call: Call, request: httpx.Request, body: _Body, step: Send) -> Outcome:
+    async def _send(self, call: Optional[Call], request: httpx.Request, body: _Body, step: Send) -> Outcome:
         try:
             async with _time_limit(step.timeout_ms / 1000) as limit:
                 attempt = _attempt_request(request, step)
                 body.sent = True
-                response = await (self._follow(call, attempt, body) if self._follows
+                response = await (self._follow(call, attempt, body) if call and self._follows
                                   else self._inner.handle_async_request(attempt))
                 if response.status_code < 400:
                     whole = self._settings.whole_answers

@@ -19,10 +19,11 @@ import requests.adapters
 from requests.structures import CaseInsensitiveDict
 
 from . import deadline
-from .call import MESSAGES, Call, CallInfo, Ending, Send
+from .call import MESSAGES, Ending
 from .decide import Outcome
 from .drive import CancelToken, drive
 from .hints import MAX_BODY_BYTES
+from .plain import CallInfo, Send
 from .redirect import REDIRECTS, SECRETS, RedirectDecision, decide_redirect, origin_of
 from .requests_wire import BoundPool, BoundPoolTls, Rest, error_kind
 from .shared import RequestFacts, Shared, make_settings
@@ -65,11 +66,12 @@ class Adapter(requests.adapters.HTTPAdapter):
     def send(self, request: requests.PreparedRequest, stream: bool = False, timeout: Any = None, verify: Any = True,
              cert: Any = None, proxies: Any = None) -> requests.Response:
         body = _Body(request, self.settings.buffer_body)
-        call = Call(self._shared, _facts_of(request), body.kind, before=getattr(request, "ration_before", None))
         how = {"stream": stream, "verify": verify, "cert": cert, "proxies": proxies}
-        ending = drive(self._shared, call, lambda step: self._attempt(request, body, step, timeout, how), self._closing)
+        ending = drive(self._shared, _facts_of(request), body.kind,
+                       lambda _, step: self._attempt(request, body, step, timeout, how), self._closing,
+                       before=getattr(request, "ration_before", None))
         answer = _finish(ending, request)
-        answer.ration_call = call  # type: ignore[attr-defined]
+        answer.ration_call = ending.call  # type: ignore[attr-defined]
         return answer
 
     def _attempt(self, request: requests.PreparedRequest, body: "_Body", step: Send, timeout: Any, how: dict) -> Outcome:
@@ -100,7 +102,9 @@ class Adapter(requests.adapters.HTTPAdapter):
             response.content  # noqa: B018: the session reads it next; here a body that breaks off can be asked for again
         elif response.status_code < 400 and self.settings.whole_answers > 0:
             _peek(response, self.settings.whole_answers)
-        quiet = response.status_code < 400 and "ratelimit" not in " ".join(response.headers).lower()
+        # A redirect is followed by another call, which goes on with this one's time and count.
+        quiet = (response.status_code < 400 and response.status_code not in REDIRECTS
+                 and "ratelimit" not in " ".join(response.headers).lower())
         return Outcome(response.status_code, response.headers.get, content, response=response, quiet=quiet)
 
     def _wants_body(self, response: requests.Response) -> bool:

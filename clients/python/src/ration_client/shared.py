@@ -142,7 +142,10 @@ class Shared:
         self.pacer = Pacer(**settings.pace) if settings.pace else None
         # Whether there is more to ask and to tell than gates and budgets.
         self.has_parts = bool(settings.pace or settings.breaker or settings.throttle or settings.concurrency)
+        self.watched = bool(settings.hooks) or self.has_parts  # every call has something to tell of itself
         self.makes_key = key_rule(settings.policy)
+        self.makes_keys = settings.policy.idempotency != "caller"
+        self.first_timeout_ms = max(1, min(settings.policy.attempt_timeout_ms, settings.policy.total_deadline_ms))
         self.key_header = settings.policy.idempotency_header.lower()
         self.calls = self.sends = 0
         self.counters: Dict[str, Dict[str, float]] = {"retries": {}, "wait_ms": {}, "local_refusals": {}}
