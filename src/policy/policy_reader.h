@@ -124,6 +124,7 @@ private:
     void read_rate_text(const YamlNode& node, Limit shape, Numbers& numbers, bool by_route);
     void read_rate_mapping(const YamlNode& node, Limit shape, Numbers& numbers, bool by_route);
     void read_by_route(const YamlNode& node, const Limit& shape, LimitRule& rule);
+    void check_one_length(const YamlNode& node, const LimitRule& rule);
     void read_amount(const YamlNode& node, Limit shape, Numbers& numbers, bool by_route);
     void add_burst(const YamlNode* burst, const Numbers& read, Numbers& numbers);
     void set_attribute(const YamlNode& node, std::string_view text, const Limit& shape,

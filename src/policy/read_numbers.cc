@@ -52,6 +52,7 @@ void PolicyReader::read_numbers(const YamlNode& limit, LimitRule& rule) {
     const Limit shape = rule.numbers.shape;
     if (numbers->is_mapping() && !holds_rate(*numbers)) {
         read_by_route(*numbers, shape, rule);
+        check_one_length(*numbers, rule);
     } else {
         read_value(*numbers, shape, rule.numbers, false);
     }
@@ -117,6 +118,26 @@ void PolicyReader::read_by_route(const YamlNode& node, const Limit& shape, Limit
         }
     }
     rule.unmatched = false;
+}
+
+// What windows of two lengths count on one counter, each would take from the other.
+void PolicyReader::check_one_length(const YamlNode& node, const LimitRule& rule) {
+    const bool counts_routes_apart =
+        std::any_of(rule.key.begin(), rule.key.end(),
+                    [](const Selector& part) { return part.source == Selector::Source::route; });
+    if (counts_routes_apart || rule.numbers.by_route.empty()) {
+        return;
+    }
+    const Limit& first = *rule.numbers.by_route.front().second;
+    const auto differs = [&](const LimitRef& other) { return other->period != first.period; };
+    const bool several = std::any_of(rule.numbers.by_route.begin(), rule.numbers.by_route.end(),
+                                     [&](const auto& route) { return differs(route.second); }) ||
+                         (rule.numbers.fixed.has_value() && differs(*rule.numbers.fixed));
+    if (several && first.kind != LimitKind::token_bucket) {
+        reader_.error(node.at,
+                      "windows of different lengths need counters of their own: put 'route' into "
+                      "'per', or write a limit for each length");
+    }
 }
 
 void PolicyReader::read_value(const YamlNode& node, const Limit& shape, Numbers& numbers,

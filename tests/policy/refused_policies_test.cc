@@ -42,6 +42,8 @@ const std::string data = std::string(RATION_SOURCE_DIR) + "/tests/policy/data/";
 
 INSTANTIATE_TEST_SUITE_P(File, RefusedPolicy,
                          ::testing::ValuesIn(read_cases(data + "refused_policies.txt")), test_name);
+INSTANTIATE_TEST_SUITE_P(Together, RefusedPolicy,
+                         ::testing::ValuesIn(read_cases(data + "refused_together.txt")), test_name);
 INSTANTIATE_TEST_SUITE_P(Values, RefusedPolicy,
                          ::testing::ValuesIn(read_cases(data + "refused_values.txt")), test_name);
 INSTANTIATE_TEST_SUITE_P(Identities, RefusedPolicy,
