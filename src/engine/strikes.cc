@@ -75,7 +75,9 @@ public:
         attempts.cost = everything;
         const std::array charges{
             attempts, charge_of(failures_key_, rule_.failures, ChargeOp::give_back, everything)};
-        static_cast<void>(apply(charges));
+        if (apply(charges).status != absl::StatusCode::kOk) {
+            give_back();  // the store owes this place from now on; it would owe no more than that
+        }
     }
 
     struct Begun {

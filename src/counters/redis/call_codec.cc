@@ -26,6 +26,8 @@ constexpr std::int64_t for_ever = std::int64_t{1} << 53;
 constexpr std::size_t digest_bytes = 16;
 constexpr std::size_t digest_digits = 22;
 constexpr std::size_t not_after_offset = 1 + 8 + 8;  // in the header
+constexpr std::size_t header_bytes = 1 + 5 * 8 + 8;
+constexpr std::size_t charge_bytes = 1 + 8 + 1 + 5 * 8;
 constexpr std::size_t values_per_charge = 6;
 
 enum class ScriptOp : std::uint8_t {
@@ -34,7 +36,8 @@ enum class ScriptOp : std::uint8_t {
     observe,
     force,
     give_back_taken,
-    require
+    require,
+    give_back_own
 };
 
 std::int64_t floor_micros(std::int64_t nanos) {
@@ -100,6 +103,13 @@ bool read_level(const RespValue* values, Level& level) {
     level.next = nanos_of(values[4].integer);
     level.reset = nanos_of(values[5].integer);
     return true;
+}
+
+// What it returns has a name: the lease, or the very moment at which a sliding window recorded it.
+bool returns_its_own(const Charge& charge, std::uint64_t lease) {
+    return charge.op == ChargeOp::give_back &&
+           ((charge.limit->kind == LimitKind::concurrency && lease != 0) ||
+            (charge.limit->kind == LimitKind::sliding_window && charge.taken.has_value()));
 }
 
 bool takes_slot(const Charge& charge) {
@@ -195,9 +205,8 @@ bool RedisCodec::encode(const Transaction& transaction, Now now, RedisCall& call
     call.charges = static_cast<std::uint8_t>(charges.size());
     call.asked = now;
     call.repeatable =
-        transaction.lease != 0 && !charges.empty() &&
-        std::all_of(charges.begin(), charges.end(), [](const Charge& charge) {
-            return charge.op == ChargeOp::give_back && charge.limit->kind == LimitKind::concurrency;
+        !charges.empty() && std::all_of(charges.begin(), charges.end(), [&](const Charge& charge) {
+            return returns_its_own(charge, transaction.lease);
         });
     if (ok && transaction.lease != 0 && std::any_of(charges.begin(), charges.end(), takes_slot)) {
         append_undo(transaction, now, call);
@@ -224,6 +233,17 @@ void RedisCodec::set_last_moment(RedisCall& call, std::optional<std::int64_t> se
     const double moment =
         server_micros && !time_from_calls_ ? static_cast<double>(*server_micros) : 0;
     std::memcpy(call.command.data() + call.not_after_at, &moment, sizeof moment);
+}
+
+void RedisCodec::set_owed(RedisCall& call) const {
+    set_last_moment(call, std::nullopt);
+    const std::size_t first = call.not_after_at - not_after_offset + header_bytes;
+    for (std::size_t i = 0; i < call.charges; ++i) {
+        char& op = call.command[first + i * charge_bytes];
+        if (op == static_cast<char>(ScriptOp::give_back_taken)) {
+            op = static_cast<char>(ScriptOp::give_back_own);
+        }
+    }
 }
 
 RedisCodec::Answer RedisCodec::decode(const RespReply& reply, const RedisCall& call,

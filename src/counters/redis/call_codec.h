@@ -19,7 +19,7 @@ struct RedisCall {
     std::string undo;  // frees the slots that the call may have taken; empty: there are none
     std::size_t not_after_at = 0;  // where in `command` the last moment stands
     std::uint8_t charges = 0;
-    bool repeatable = false;  // doing it twice is doing it once
+    bool repeatable = false;  // as `set_owed` makes it, doing it twice is doing it once
     Now asked;
 };
 
@@ -31,6 +31,9 @@ public:
     [[nodiscard]] bool encode(const Transaction& transaction, Now now, RedisCall& call) const;
     // Writes when, on the server's clock, the call is too late; nullopt: never.
     void set_last_moment(RedisCall& call, std::optional<std::int64_t> server_micros) const;
+
+    // Makes a repeatable call one that is right at any time and any number of times.
+    void set_owed(RedisCall& call) const;
 
     enum class Answer : std::uint8_t { outcome, too_late, nonsense };
     // `server_micros` gets the time that the server read (unless time comes from the calls).

@@ -306,7 +306,7 @@ void RedisLink::keep_owed(Call& call, bool was_sent) {
     if (call.redis.repeatable) {
         // What it frees is owed however late it is.
         if (call.redis.not_after_at != 0) {
-            store_->codec().set_last_moment(call.redis, std::nullopt);
+            store_->codec().set_owed(call.redis);
         }
         command = &call.redis.command;
     } else if (was_sent && !call.redis.undo.empty()) {

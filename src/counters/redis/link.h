@@ -3,9 +3,9 @@
 //
 // Answers come in the order of the calls, so a call that is too slow ends the connection, and all
 // that waited on it fail: an answer can never reach the wrong call. A call that failed may have
-// been done or not; what must not stay (an in-flight slot) is given back by its lease when the
-// server is there again. While there is no connection calls fail at once; a new one is tried with
-// growing pauses, a quarter of a second at most.
+// been done or not; what must not stay (an in-flight slot, a place in a sliding window) is given
+// back by its lease or its moment when the server is there again. While there is no connection
+// calls fail at once; a new one is tried with growing pauses, a quarter of a second at most.
 //
 // Thread rule: the loop's thread, `open` before it runs. Ownership: waiters and their outcomes must
 // stay until told, or until `forget`. Bound: RedisOptions::max_waiting calls.
@@ -118,7 +118,7 @@ private:
     std::optional<std::int64_t> server_ahead_;  // its clock less the loop's, microseconds
     Calls unsent_;
     Calls sent_;
-    std::deque<std::string> owed_;  // commands that free slots
+    std::deque<std::string> owed_;  // commands that free slots and return places
     std::vector<std::unique_ptr<Call>> spare_;
     RespReply reply_;
 };

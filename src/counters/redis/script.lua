@@ -14,7 +14,8 @@
 --          than that nothing is done, for nobody waits any more.
 --   charge <BdBddddd: op, cost, kind, a, b, c, taken mono, taken wall
 --          op 1 take, 2 give back, 3 observe, 4 force, 5 give back what was taken at a time,
---          6 require: refuse as a take would, charge nothing
+--          6 require: refuse as a take would, charge nothing, 7 as 5, but off a sliding window only
+--          what was taken at that very time: doing it twice is doing it once
 --          kind 1 token bucket (a capacity, b tokens per c us), 2 fixed window, 3 sliding window,
 --          4 sliding counter (a amount, b period), 5 concurrency (a amount); 8 more: attempts count
 -- Reply    {1 admitted, 0 refused or -1 too late; the time used; and for each charge: verdict (0

@@ -55,13 +55,24 @@ local function more()
         end
     end
 
-    -- Takes up to `units` off: from the record of `taken` on, else from the newest ones.
-    local function remove_units(s, units, taken)
+    -- Takes up to `units` off: from the record of `taken` on (`only`: of that record's own), else
+    -- from the newest ones.
+    local function remove_units(s, units, taken, only)
         local kept = s.total - min(units, s.total - s.base)
         local from = taken and seek(s, 1, taken) or seek(s, 2, kept + 1)
         local before, removed, out = s.base, 0, {}
         if from > s.first then
             before = select(2, record(s, from - 1))
+        end
+        if only then
+            local instant, total = 0, 0
+            if from < s.count then
+                instant, total = record(s, from)
+            end
+            if instant ~= taken then
+                return
+            end
+            units = min(units, total - before)
         end
         for j = from, s.count - 1 do
             local instant, total = record(s, j)
@@ -357,7 +368,7 @@ local function more()
         s.u = s.u - unborn - returned
     end
 
-    function rare.give(s, cost, kind, taken_mono, taken_wall)
+    function rare.give(s, cost, kind, taken_mono, taken_wall, only)
         local k = s.k
         if (k == IN_FLIGHT) ~= (kind % 8 == IN_FLIGHT) then
             cost = 0
@@ -365,7 +376,7 @@ local function more()
         if k == LOG then
             if s.first < s.count then
                 if not taken_mono or mono - taken_mono < s.b then
-                    remove_units(s, cost, taken_mono)
+                    remove_units(s, cost, taken_mono, only)
                 end
                 s.changed = true
             end

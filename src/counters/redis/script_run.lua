@@ -56,7 +56,7 @@ for pass = 1, 2 do
         local s = states[i]
         local op, cost, kind, _, _, _, taken_mono, taken_wall = unpack('<BdBddddd', args, 50 * i)
         local k, verdict = s.k, 0
-        local gives = op == 2 or op == 5
+        local gives = op == 2 or op >= 5 and op ~= 6
         local looks = op == 3 or op == 6
         local charges = not looks and cost > 0
         if pass == 2 then
@@ -65,7 +65,7 @@ for pass = 1, 2 do
         if gives and charges then
             rare = rare or more()
             rare.sync(s, mono, wall)
-            rare.give(s, cost, kind, op == 5 and taken_mono, op == 5 and taken_wall)
+            rare.give(s, cost, kind, op ~= 2 and taken_mono, op ~= 2 and taken_wall, op == 7)
         end
         local elapsed, used = 0
         if k == 1 then

@@ -281,6 +281,72 @@ TEST_P(RedisChaos, ASlotWhoseGivingBackGotNoAnswerIsFreedLater) {
     EXPECT_TRUE(wait_for([&] { return take("r/slots", two, 2, 43).admitted; }));
 }
 
+// Places in a sliding window, taken one after the other and then given back.
+class RedisPlaces : public RedisChaos {
+protected:
+    Now place() {
+        const Outcome outcome = take("r/places", five_);
+        EXPECT_TRUE(outcome.admitted);
+        return outcome.at;
+    }
+    absl::StatusCode give_back(Now taken) {
+        const Charge give{.key = "r/places",
+                          .rule_bytes = 2,
+                          .op = ChargeOp::give_back,
+                          .limit = five_,
+                          .taken = taken};
+        return counters->apply_one({.charges = {&give, 1}}, clock.now()).status;
+    }
+    bool used(std::uint64_t units) {
+        const Charge look{
+            .key = "r/places", .rule_bytes = 2, .op = ChargeOp::observe, .limit = five_};
+        const Outcome outcome = counters->apply_one({.charges = {&look, 1}}, clock.now());
+        return outcome.status == absl::StatusCode::kOk && outcome.levels[0].used == units;
+    }
+
+private:
+    const LimitRef five_ = *LimitRef::of(sliding_window(5, std::chrono::hours(1)));
+};
+
+TEST_P(RedisPlaces, GivenBackWhileTheServerIsAwayAreFreedLater) {
+    const Now places[] = {place(), place(), place()};
+    proxy.refuse();
+    EXPECT_TRUE(fails());
+    EXPECT_EQ(give_back(places[0]), absl::StatusCode::kUnavailable);
+    EXPECT_EQ(give_back(places[2]), absl::StatusCode::kUnavailable);
+    proxy.pass();
+    EXPECT_TRUE(wait_for([&] { return used(1); }));
+    EXPECT_EQ(give_back(places[1]), absl::StatusCode::kOk);
+    EXPECT_TRUE(used(0)) << "the one that was left was the one that was not given back";
+}
+
+TEST_P(RedisPlaces, WhoseGivingBackMetAPausedServerAreFreedLater) {
+    const Now places[] = {place(), place()};
+    server.pause();
+    EXPECT_EQ(give_back(places[0]), absl::StatusCode::kUnavailable);
+    EXPECT_EQ(failed(RedisFailure::deadline), 1U) << "it was sent";
+    EXPECT_EQ(give_back(places[1]), absl::StatusCode::kUnavailable);
+    server.go_on();
+    EXPECT_TRUE(wait_for([&] { return used(0); }));
+}
+
+// What was done and what is owed are the same places: nobody else's are given back with them.
+TEST_P(RedisPlaces, GivenBackWithoutAnAnswerAreGivenBackOnce) {
+    for (const bool alone : {false, true}) {  // alone: the window is empty in between
+        const Now mine = place();
+        const Now other = alone ? mine : place();
+        proxy.cut_next_answer_after(3);
+        EXPECT_EQ(give_back(mine), absl::StatusCode::kUnavailable);
+        EXPECT_TRUE(recovers());
+        const Now later = place();
+        std::this_thread::sleep_for(milliseconds(50));  // for what is owed
+        EXPECT_TRUE(used(alone ? 1 : 2));
+        EXPECT_EQ(give_back(later), absl::StatusCode::kOk);
+        EXPECT_EQ(give_back(other), absl::StatusCode::kOk);
+        EXPECT_TRUE(used(0));
+    }
+}
+
 // Every caller asks with a capacity of its own and must never see another's.
 TEST_P(RedisChaos, NoAnswerReachesTheWrongCallWhateverHappens) {
     constexpr int callers = 8;
@@ -330,6 +396,8 @@ TEST_P(RedisChaos, NoAnswerReachesTheWrongCallWhateverHappens) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Servers, RedisChaos, testing::ValuesIn(redis_programs()),
+                         [](const auto& server) { return program_name(server.param); });
+INSTANTIATE_TEST_SUITE_P(Servers, RedisPlaces, testing::ValuesIn(redis_programs()),
                          [](const auto& server) { return program_name(server.param); });
 
 }  // namespace

@@ -79,6 +79,9 @@ struct Node {
 
 class RedisServers : public ::testing::Test {
 protected:
+    explicit RedisServers(std::chrono::milliseconds upstream_takes = {})
+        : upstream_(upstream_takes) {}
+
     // With a ledger where one is named.
     std::unique_ptr<Node> start(std::string_view redis_settings = "",
                                 Policy::Environment environment = no_environment,
@@ -377,6 +380,32 @@ TEST_F(RedisServers, BlocksHoldInEveryGateway) {
     EXPECT_EQ(blocked.status, 429);
     EXPECT_GT(std::stoi(blocked.field("Retry-After")), 3000);
     EXPECT_EQ(upstream_.requests(), 3);
+}
+
+class RedisAwayBeforeTheAnswer : public RedisServers {
+protected:
+    RedisAwayBeforeTheAnswer() : RedisServers(std::chrono::milliseconds(400)) {}
+};
+
+// Their places were taken while the counters were there; what each is owed comes when they are
+// back.
+TEST_F(RedisAwayBeforeTheAnswer, AttemptsThatDidNotFailBlockNobody) {
+    const auto node = start("deadline: 200ms");
+    {
+        std::vector<std::jthread> callers;
+        for (int i = 0; i < 3; ++i) {
+            callers.emplace_back(
+                [&] { EXPECT_EQ(sign_in(*node, "203.0.113.1").status, 200) << "open"; });
+        }
+        EXPECT_TRUE(eventually([&] { return upstream_.requests() == 3; }));
+        redis_.pause();
+    }
+    redis_.go_on();
+    EXPECT_TRUE(answers(*node));
+    EXPECT_TRUE(eventually([&] { return sign_in(*node, "203.0.113.1").status == 200; }));
+    upstream_.answer(401);
+    EXPECT_EQ(sign_in(*node, "203.0.113.1").status, 401);
+    EXPECT_EQ(sign_in(*node, "203.0.113.1").status, 401) << "no place of theirs is left";
 }
 
 // Nobody waits until a failure is counted when too many are in line for that; it counts all the
