@@ -47,13 +47,13 @@ struct Charge {
     // give_back only: when the units were taken. A window returns them to the window they were
     // taken in and to no other; without it they are taken off the window now running.
     std::optional<Now> taken{};
+    // When this limit's numbers last changed for this key, whether or not to those in `limit`: use
+    // that is kept under other numbers is first brought to this moment under its own.
+    Mono numbers_since{};
 };
 
 struct Transaction {
     std::span<const Charge> charges;  // at most max_charges
-    // When the numbers in `charges` came into force. A bucket last touched before that under
-    // other numbers is first brought to this moment under its old numbers.
-    Mono numbers_since{};
     // Names the request for stores that keep in-flight slots as leases; equal on take and give
     // back.
     std::uint64_t lease = 0;

@@ -54,24 +54,12 @@ struct Tables {
     std::uint64_t bytes = 0;
     // Sync point of tests that force a race: called between judging and storing.
     void (*while_locked)() = nullptr;
-    std::atomic<std::int64_t> last_change{int64_min};  // the latest moment numbers changed at
-    std::atomic<bool> overflow_used{false};            // set once, under the overflow shard's lock
+    std::atomic<bool> overflow_used{false};  // set once, under the overflow shard's lock
 
     Tables(KeyHash key_hash, Pages slot_pages, Pages log_pages, std::uint32_t reserved_blocks)
         : hash(key_hash),
           slots(std::move(slot_pages)),
           pool(std::move(log_pages), reserved_blocks) {}
-
-    // `since`, or the last change this store has seen where that is later: a request under numbers
-    // that are no longer in force does not undo what happened under those that are.
-    [[nodiscard]] Mono change_not_before_the_last(Mono since, Mono now) {
-        const std::int64_t change = std::min(since, now).time_since_epoch().count();
-        std::int64_t last = last_change.load(std::memory_order_relaxed);
-        while (last < change &&
-               !last_change.compare_exchange_weak(last, change, std::memory_order_relaxed)) {
-        }
-        return Mono(Nanos(std::max(last, change)));
-    }
 
     [[nodiscard]] std::uint32_t shard_of(std::uint64_t key) const {
         return shard_bits == 0 ? 0 : static_cast<std::uint32_t>(key >> (64 - shard_bits));

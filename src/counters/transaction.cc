@@ -322,14 +322,14 @@ inline void TransactionRun::adopt_numbers(std::size_t i) {
     if (work.numbers == &numbers || charges_[i].op == ChargeOp::give_back) {
         return;
     }
-    since_ = tables_.change_not_before_the_last(since_, now_.mono);
+    const Mono since = charges_[i].numbers_since;
     if (needs_block(*work.numbers) || needs_block(numbers)) {
         if (work.found) {
-            convert_blocks(works_[i].lead, numbers);
+            convert_blocks(works_[i].lead, numbers, since);
         }
         return;
     }
-    work.found_use = carry({*work.numbers, numbers, since_}, work.found_use, now_);
+    work.found_use = carry({*work.numbers, numbers, since}, work.found_use, now_);
     work.use = work.found_use;
     work.numbers = &numbers;
 }

@@ -37,10 +37,7 @@ namespace ration {
 class TransactionRun {
 public:
     TransactionRun(Tables& tables, const Transaction& transaction, Now now)
-        : tables_(tables),
-          charges_(transaction.charges),
-          since_(transaction.numbers_since),
-          now_(now) {}
+        : tables_(tables), charges_(transaction.charges), now_(now) {}
 
     void execute(Outcome& outcome);
 
@@ -93,9 +90,9 @@ private:
     [[nodiscard]] bool overflow_holds(std::size_t i);
     [[nodiscard]] bool go_to_overflow(std::size_t i);
     void adopt_numbers(std::size_t i);
-    void convert_blocks(std::size_t i, const LimitRef::Entry& numbers);
-    void relabel_log(std::size_t i, const LimitRef::Entry& numbers);
-    [[nodiscard]] Now moment_of_change(const Work& work) const;
+    void convert_blocks(std::size_t i, const LimitRef::Entry& numbers, Mono since);
+    void relabel_log(std::size_t i, const LimitRef::Entry& numbers, Mono since);
+    [[nodiscard]] Now moment_of_change(const Work& work, Mono since) const;
     [[nodiscard]] std::uint32_t units_at(Work& work, Now at);
 
     void judge(Outcome& outcome);
@@ -112,7 +109,6 @@ private:
 
     Tables& tables_;
     std::span<const Charge> charges_;
-    Mono since_;
     Now now_;
     std::array<std::uint64_t, max_charges> hashes_;
     Works works_;

@@ -9,10 +9,10 @@
 namespace ration {
 
 // When the new numbers took over a use: for buckets and logs not before it was last written.
-Now TransactionRun::moment_of_change(const Work& work) const {
+Now TransactionRun::moment_of_change(const Work& work, Mono since) const {
     const bool on_mono =
         work.numbers->limit.kind == LimitKind::token_bucket || is_log(*work.numbers);
-    return change_moment(now_, since_, on_mono ? Mono(Nanos(work.use.as_of)) : Mono::min());
+    return change_moment(now_, since, on_mono ? Mono(Nanos(work.use.as_of)) : Mono::min());
 }
 
 std::uint32_t TransactionRun::units_at(Work& work, Now at) {
@@ -30,16 +30,16 @@ std::uint32_t TransactionRun::units_at(Work& work, Now at) {
 
 // Logs and sliding counters are converted in the table at once: it changes what the use is kept
 // under, not what it is. When no block is to be had the old numbers go on.
-void TransactionRun::convert_blocks(std::size_t i, const LimitRef::Entry& numbers) {
+void TransactionRun::convert_blocks(std::size_t i, const LimitRef::Entry& numbers, Mono since) {
     Work& work = works_[i];
     if (is_log(*work.numbers) && is_log(numbers)) {
-        return relabel_log(i, numbers);
+        return relabel_log(i, numbers, since);
     }
     if (needs_block(numbers) && work.block == 0 && !take_block(i, BlockPool::Use::reserve)) {
         return;
     }
     work.taken_block = false;
-    const Now at = moment_of_change(work);
+    const Now at = moment_of_change(work, since);
     const std::uint32_t units = units_at(work, at);
     if (is_log(numbers)) {
         tables_.pool[work.block] = Block{};
@@ -51,7 +51,7 @@ void TransactionRun::convert_blocks(std::size_t i, const LimitRef::Entry& number
         SlidingLog(tables_.pool, work.block).clear();
         work.use = use_of(numbers, units, at);
     } else {
-        work.use = carry({*work.numbers, numbers, since_}, work.use, now_);
+        work.use = carry({*work.numbers, numbers, since}, work.use, now_);
     }
     if (!needs_block(numbers) && work.block != 0) {
         tables_.pool.give(work.block);
@@ -64,10 +64,10 @@ void TransactionRun::convert_blocks(std::size_t i, const LimitRef::Entry& number
 }
 
 // The records stay; those that had left under the old numbers do not come back.
-void TransactionRun::relabel_log(std::size_t i, const LimitRef::Entry& numbers) {
+void TransactionRun::relabel_log(std::size_t i, const LimitRef::Entry& numbers, Mono since) {
     Work& work = works_[i];
     SlidingLog log(tables_.pool, work.block);
-    log.expire(change_moment(now_, since_, Mono::min()).mono, work.numbers->limit.period);
+    log.expire(change_moment(now_, since, Mono::min()).mono, work.numbers->limit.period);
     work.block = log.first();
     work.numbers = &numbers;
     store_use(work, hashes_[i]);

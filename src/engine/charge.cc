@@ -72,10 +72,8 @@ bool charge_locally(Exchange& exchange, const Stores& stores, Now now) {
     if (count == 0) {
         return true;
     }
-    const Outcome outcome = stores.local->apply_one({.charges = std::span(charges).first(count),
-                                                     .numbers_since = exchange.rules->since,
-                                                     .lease = exchange.lease},
-                                                    now);
+    const Outcome outcome = stores.local->apply_one(
+        {.charges = std::span(charges).first(count), .lease = exchange.lease}, now);
     if (!believable(outcome, count)) {
         return true;
     }
@@ -97,9 +95,7 @@ void start(Exchange& exchange) {
 }
 
 Transaction transaction_of(const Exchange& exchange, std::size_t first, std::size_t count) {
-    return {.charges = std::span(exchange.charges).subspan(first, count),
-            .numbers_since = exchange.rules->since,
-            .lease = exchange.lease};
+    return {.charges = std::span(exchange.charges).subspan(first, count), .lease = exchange.lease};
 }
 
 // After the counters' own answers: the stand-in's, and what all of them come to.

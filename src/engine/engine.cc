@@ -51,10 +51,23 @@ std::shared_ptr<const Snapshot> Engine::rules() const {
 
 void Engine::swap_rules(std::shared_ptr<const Policy> policy,
                         std::shared_ptr<const Directory> directory, Now now) {
-    auto rules = Snapshot::prepare(std::move(policy), std::move(directory), now.mono);
+    const auto before = this->rules();
+    auto rules = Snapshot::prepare(std::move(policy), std::move(directory), now.mono, before.get());
     const std::lock_guard lock(mutex_);
     rules_.swap(rules);
+    changed_at_.store(now.mono, std::memory_order_relaxed);
     generation_.fetch_add(1, std::memory_order_release);
+}
+
+// Under rules that are no longer in force a request reckons from the last change on.
+void Engine::date_charges(Exchange& exchange) {
+    if (exchange.generation == generation_.load(std::memory_order_acquire)) {
+        return;
+    }
+    const Mono changed = changed_at_.load(std::memory_order_relaxed);
+    for (std::size_t i = 0; i < exchange.charge_count; ++i) {
+        exchange.charges[i].numbers_since = std::max(exchange.charges[i].numbers_since, changed);
+    }
 }
 
 // Starts afresh, under the rules now in force. A connection that already has these keeps its
@@ -131,6 +144,7 @@ bool Engine::plan_limits(Exchange& exchange, std::string_view body, Now now) {
         refuse(exchange, BuiltIn::internal_error);
         return false;
     }
+    date_charges(exchange);
     if (exchange.to_settle != 0) {
         exchange.lease =
             hash_of(exchange.request.id) + lease_sequence_.fetch_add(1, std::memory_order_relaxed);
@@ -229,6 +243,7 @@ void Engine::judge(Exchange& exchange, const LedgerReply& reply) const {
 
 void Engine::answered(Exchange& exchange, int status, Now now, Counters* told) {
     if ((exchange.taken & exchange.to_settle) != 0) {
+        date_charges(exchange);
         judge_attempts(exchange, status, stores(told), now);
     }
 }
@@ -239,6 +254,9 @@ void Engine::finish(Exchange& exchange, const Ending& ending, Now now, Counters*
     }
     exchange.open = false;
     const Stores where = stores(told);
+    if (exchange.taken != 0) {
+        date_charges(exchange);
+    }
     if ((exchange.taken & exchange.to_settle) != 0) {
         judge_attempts(exchange, 0, where, now);
     }

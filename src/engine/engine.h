@@ -121,6 +121,7 @@ private:
     void open(Exchange& exchange, const RequestView& request, Now now);
     [[nodiscard]] bool plan_limits(Exchange& exchange, std::string_view body, Now now);
     void conclude_limits(Exchange& exchange);
+    void date_charges(Exchange& exchange);
     [[nodiscard]] Stores stores(Counters* told = nullptr) {
         return {told != nullptr ? *told : counters_, local_, replicas_, watcher_};
     }
@@ -132,6 +133,7 @@ private:
     IssuedCredentials* issued_ = nullptr;
     std::atomic<std::uint64_t> lease_sequence_{0};
     std::atomic<std::uint64_t> generation_{1};  // raised with every swap
+    std::atomic<Mono> changed_at_{Mono{}};      // of the last swap
     mutable std::mutex mutex_;
     std::shared_ptr<const Snapshot> rules_;
 };

@@ -65,6 +65,7 @@ Applies charge_for(Exchange& exchange, const Candidate& candidate, Charge& charg
             stated_cost(exchange.request.headers, rule.cost.request_header, candidate.cost);
         charge.cost = stated == 0 ? candidate.cost : stated;  // nobody declares itself free
     }
+    charge.numbers_since = exchange.rules->dates->of(exchange, candidate.index);
     charge.key = key_of(exchange, rule, charge);
     return charge.key.empty() ? Applies::no : Applies::yes;
 }

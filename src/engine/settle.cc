@@ -45,10 +45,8 @@ void correct(const Exchange& exchange, std::uint32_t which, const Ending& ending
     }
     if (count != 0) {
         // Without an answer the charge stays as it was taken; the store undoes what it does late.
-        static_cast<void>(place.counters.apply_one({.charges = std::span(charges).first(count),
-                                                    .numbers_since = exchange.rules->since,
-                                                    .lease = exchange.lease},
-                                                   place.now));
+        static_cast<void>(place.counters.apply_one(
+            {.charges = std::span(charges).first(count), .lease = exchange.lease}, place.now));
     }
 }
 

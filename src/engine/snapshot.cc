@@ -15,10 +15,11 @@ CorsText::CorsText(const Cors& cors)
 
 std::shared_ptr<const Snapshot> Snapshot::prepare(std::shared_ptr<const Policy> policy,
                                                   std::shared_ptr<const Directory> directory,
-                                                  Mono since) {
+                                                  Mono since, const Snapshot* before) {
     auto snapshot = std::make_shared<Snapshot>();
     snapshot->plan = std::make_shared<const PlanTable>(*policy);
     snapshot->cors = std::make_shared<const CorsText>(policy->cors);
+    snapshot->dates = std::make_shared<const ChangeDates>(*policy, *directory, before, since);
     snapshot->policy = std::move(policy);
     snapshot->directory = std::move(directory);
     snapshot->since = since;

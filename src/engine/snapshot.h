@@ -7,6 +7,7 @@
 #include <memory>
 #include <string>
 
+#include "engine/change_dates.h"
 #include "engine/plan_table.h"
 #include "policy/directory.h"
 #include "policy/policy.h"
@@ -27,14 +28,16 @@ struct CorsText {
 struct Snapshot {
     std::shared_ptr<const Policy> policy;
     std::shared_ptr<const Directory> directory;
-    Mono since{};
+    Mono since{};  // when they came into force
     // Made by `prepare`; the engine sees to it that every snapshot in force has them.
     std::shared_ptr<const PlanTable> plan;
     std::shared_ptr<const CorsText> cors;
+    std::shared_ptr<const ChangeDates> dates;
 
+    // `before`: the rules whose place they take; null: they are the first.
     [[nodiscard]] static std::shared_ptr<const Snapshot> prepare(
         std::shared_ptr<const Policy> policy, std::shared_ptr<const Directory> directory,
-        Mono since);
+        Mono since, const Snapshot* before = nullptr);
 };
 
 }  // namespace ration

@@ -30,12 +30,14 @@ Key under(std::string_view identity, std::string_view key, std::size_t rule_byte
     return made;
 }
 
-Charge charge_of(const Key& key, LimitRef limit, ChargeOp op, std::uint64_t cost) {
+Charge charge_of(const Key& key, LimitRef limit, ChargeOp op, std::uint64_t cost,
+                 Mono numbers_since = {}) {
     return {.key = key,
             .rule_bytes = static_cast<std::uint16_t>(1 + static_cast<unsigned char>(key[0])),
             .op = op,
             .cost = static_cast<std::uint32_t>(std::min<std::uint64_t>(cost, everything)),
-            .limit = limit};
+            .limit = limit,
+            .numbers_since = numbers_since};
 }
 
 bool is_success(int status) {
@@ -73,8 +75,8 @@ public:
         Charge attempts = attempts_;
         attempts.op = ChargeOp::give_back;
         attempts.cost = everything;
-        const std::array charges{
-            attempts, charge_of(failures_key_, rule_.failures, ChargeOp::give_back, everything)};
+        const std::array charges{attempts, charge_of(failures_key_, rule_.failures,
+                                                     ChargeOp::give_back, everything, since())};
         if (apply(charges).status != absl::StatusCode::kOk) {
             give_back();  // the store owes this place from now on; it would owe no more than that
         }
@@ -90,8 +92,9 @@ public:
     // caller. Such a block holds like any other, but it is not kept: a flood of addresses would
     // write the ledger once for each.
     std::optional<Begun> strike() {
-        const std::array charges{charge_of(failures_key_, rule_.failures, ChargeOp::force, 1),
-                                 block_charge(ChargeOp::observe, bucket()->capacity)};
+        const std::array charges{
+            charge_of(failures_key_, rule_.failures, ChargeOp::force, 1, since()),
+            block_charge(ChargeOp::observe, bucket()->capacity)};
         const Outcome outcome = apply(charges);
         if (outcome.status != absl::StatusCode::kOk ||
             outcome.levels[0].used < rule_.failures->amount ||
@@ -113,16 +116,16 @@ private:
         }
         return Key(exchange_.charges[i].key);
     }
+    // One moment for all of a rule's numbers.
+    [[nodiscard]] Mono since() const { return attempts_.numbers_since; }
     [[nodiscard]] LimitRef bucket() const {
         return *exchange_.policy().limits[rule_.block].numbers.fixed;
     }
     [[nodiscard]] Charge block_charge(ChargeOp op, std::uint64_t cost) const {
-        return charge_of(block_key_, bucket(), op, cost);
+        return charge_of(block_key_, bucket(), op, cost, since());
     }
     [[nodiscard]] Outcome apply(std::span<const Charge> charges) {
-        return counters_.apply_one(
-            {.charges = charges, .numbers_since = exchange_.rules->since, .lease = exchange_.lease},
-            now_);
+        return counters_.apply_one({.charges = charges, .lease = exchange_.lease}, now_);
     }
 
     // The highest level that is still remembered, and how much of its memory is used.
@@ -134,7 +137,8 @@ private:
             keys.push_back(under(level.name, block_key_, 1 + rule_.name.size()));
         }
         for (std::size_t i = 0; i < keys.size(); ++i) {
-            charges.push_back(charge_of(keys[i], rule_.levels[i].memory, ChargeOp::observe, 1));
+            charges.push_back(
+                charge_of(keys[i], rule_.levels[i].memory, ChargeOp::observe, 1, since()));
         }
         const Outcome outcome = apply(charges);
         std::size_t highest = 0;
@@ -158,7 +162,8 @@ private:
         const std::array charges{
             block_charge(ChargeOp::force, level.seconds),
             charge_of(memory_key, level.memory, ChargeOp::force,
-                      level.remember - std::min<std::uint64_t>(level.remember, used[next - 1])),
+                      level.remember - std::min<std::uint64_t>(level.remember, used[next - 1]),
+                      since()),
             attempts};
         const Outcome outcome = apply(charges);
         // Two failures at the same instant, in two processes, may both have begun it.

@@ -72,6 +72,15 @@ public:
     // nullptr when nobody has that secret (or it belongs to another kind).
     [[nodiscard]] const Credential* find(std::string_view kind, std::string_view secret) const;
     [[nodiscard]] const Entity* entity(std::string_view kind, std::string_view id) const;
+    template <typename Visit>
+    void for_each_entity(std::string_view kind, Visit visit) const {
+        const auto of_kind = entities_.find(absl::string_view(kind.data(), kind.size()));
+        if (of_kind != entities_.end()) {
+            for (const auto& [id, entity] : of_kind->second) {
+                visit(*entity);
+            }
+        }
+    }
     // Whether the file has entities of that kind, or credentials that name some.
     [[nodiscard]] bool has_kind(std::string_view kind) const;
     // Those kinds, in no order. Views into the directory.

@@ -15,10 +15,8 @@ void SwitchableCounters::set_up(bool up, Now now) {
     }
     for (Owed& item : owed) {
         item.charge.key = item.key;
-        static_cast<void>(inner_->apply_one({.charges = {&item.charge, 1},
-                                             .numbers_since = item.numbers_since,
-                                             .lease = item.lease},
-                                            now));
+        static_cast<void>(
+            inner_->apply_one({.charges = {&item.charge, 1}, .lease = item.lease}, now));
     }
 }
 
@@ -41,8 +39,7 @@ void SwitchableCounters::apply(std::span<const Transaction> transactions, Now no
 void SwitchableCounters::remember(const Transaction& transaction) {
     for (const Charge& charge : transaction.charges) {
         if (charge.op == ChargeOp::give_back || charge.op == ChargeOp::force) {
-            owed_.push_back(
-                {std::string(charge.key), charge, transaction.numbers_since, transaction.lease});
+            owed_.push_back({std::string(charge.key), charge, transaction.lease});
         }
     }
 }

@@ -30,7 +30,6 @@ private:
     struct Owed {
         std::string key;
         Charge charge;  // its key is put right when it is applied
-        Mono numbers_since{};
         std::uint64_t lease = 0;
     };
     void remember(const Transaction& transaction);

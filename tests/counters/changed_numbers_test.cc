@@ -136,13 +136,15 @@ RC_GTEST_PROP(ChangedNumbers, ABucketOwesWhatItOwed, ()) {
             *rc::gen::element(ChargeOp::take, ChargeOp::take, ChargeOp::observe, ChargeOp::force);
         const auto cost =
             *rc::gen::inRange<std::uint32_t>(0, static_cast<std::uint32_t>(limit.capacity) + 2);
-        const Charge charge{
-            .key = "r/k", .rule_bytes = 2, .op = op, .cost = cost, .limit = *LimitRef::of(limit)};
+        const Charge charge{.key = "r/k",
+                            .rule_bytes = 2,
+                            .op = op,
+                            .cost = cost,
+                            .limit = *LimitRef::of(limit),
+                            .numbers_since = since};
         RC_LOG() << "at " << now << ": " << static_cast<int>(op) << " " << cost << " of "
                  << to_string(limit) << ", since " << since.time_since_epoch().count() << "\n";
-        const Level level =
-            counters->apply_one({.charges = {&charge, 1}, .numbers_since = since}, at_ns(now))
-                .levels[0];
+        const Level level = counters->apply_one({.charges = {&charge, 1}}, at_ns(now)).levels[0];
         const bool takes =
             op == ChargeOp::force || (op == ChargeOp::take && level.verdict == Verdict::admitted);
         debt.take(takes ? cost : 0);
@@ -262,15 +264,17 @@ TEST(ChangedNumbers, OlderNumbersDoNotReachBackBehindNewerOnes) {
     const Now start = at_ns(hours(900).count());
     const Now changed = later(start, std::chrono::minutes(30) + seconds(1));
     const auto used = [&](LimitRef limit, std::uint32_t cost, Mono since, Now now) {
-        const Charge charge{
-            .key = "r/k", .rule_bytes = 2, .op = ChargeOp::force, .cost = cost, .limit = limit};
-        return counters->apply_one({.charges = {&charge, 1}, .numbers_since = since}, now)
-            .levels[0]
-            .used;
+        const Charge charge{.key = "r/k",
+                            .rule_bytes = 2,
+                            .op = ChargeOp::force,
+                            .cost = cost,
+                            .limit = limit,
+                            .numbers_since = since};
+        return counters->apply_one({.charges = {&charge, 1}}, now).levels[0].used;
     };
     EXPECT_EQ(used(fast, 60, Mono{}, start), 60U);
     EXPECT_EQ(used(slow, 1, changed.mono, changed), 31U);
-    EXPECT_EQ(used(fast, 1, Mono{}, changed), 32U);
+    EXPECT_EQ(used(fast, 1, changed.mono, changed), 32U);
     EXPECT_EQ(used(slow, 1, changed.mono, changed), 33U);
 }
 

@@ -78,10 +78,10 @@ protected:
                                .op = want.op,
                                .cost = want.cost,
                                .limit = want.limit,
-                               .taken = want.taken});
+                               .taken = want.taken,
+                               .numbers_since = since});
         }
-        Outcome outcome =
-            counters->apply_one({.charges = charges, .numbers_since = since, .lease = 7}, now);
+        Outcome outcome = counters->apply_one({.charges = charges, .lease = 7}, now);
         EXPECT_EQ(outcome.status, absl::StatusCode::kOk);
         EXPECT_EQ(outcome.count, charges.size());
         return outcome;

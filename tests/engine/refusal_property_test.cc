@@ -138,10 +138,8 @@ std::vector<std::uint64_t> used(World& world, const Exchange& exchange) {
     for (Charge& charge : charges) {
         charge.op = ChargeOp::observe;
     }
-    const Outcome outcome =
-        world.counters().apply_one({.charges = std::span(charges).first(exchange.charge_count),
-                                    .numbers_since = exchange.rules->since},
-                                   world.now());
+    const Outcome outcome = world.counters().apply_one(
+        {.charges = std::span(charges).first(exchange.charge_count)}, world.now());
     std::vector<std::uint64_t> units;
     for (std::size_t i = 0; i < outcome.count; ++i) {
         units.push_back(outcome.levels[i].used);

@@ -26,8 +26,8 @@ constexpr std::int64_t for_ever = std::int64_t{1} << 53;
 constexpr std::size_t digest_bytes = 16;
 constexpr std::size_t digest_digits = 22;
 constexpr std::size_t not_after_offset = 1 + 8 + 8;  // in the header
-constexpr std::size_t header_bytes = 1 + 5 * 8 + 8;
-constexpr std::size_t charge_bytes = 1 + 8 + 1 + 5 * 8;
+constexpr std::size_t header_bytes = 1 + 4 * 8 + 8;
+constexpr std::size_t charge_bytes = 1 + 8 + 1 + 6 * 8;
 constexpr std::size_t values_per_charge = 6;
 
 enum class ScriptOp : std::uint8_t {
@@ -147,19 +147,17 @@ std::string RedisCodec::redis_key(std::string_view key, std::size_t rule_bytes) 
 
 void RedisCodec::append_header(const Transaction& transaction, Now now, std::string& blob) const {
     const std::int64_t mono = now.mono.time_since_epoch().count();
-    const std::int64_t since = transaction.numbers_since.time_since_epoch().count();
     append_byte(blob, time_from_calls_ ? 2 : 1);
     append_micros(blob, floor_micros(mono));
     append_micros(blob, floor_micros(now.wall.time_since_epoch().count()) - epoch_micros);
     append_double(blob, 0);
-    append_micros(blob, floor_micros(mono) - std::min(floor_micros(mono), floor_micros(since)));
     append_double(blob, lease_micros_);
     std::array<char, 8> lease;
     std::memcpy(lease.data(), &transaction.lease, lease.size());
     blob.append(lease.data(), lease.size());
 }
 
-void RedisCodec::append_charge(const Charge& charge, std::string& blob, bool& ok) const {
+void RedisCodec::append_charge(const Charge& charge, Now now, std::string& blob, bool& ok) const {
     const std::optional<RedisNumbers> numbers = redis_numbers(charge.limit.entry());
     if (!numbers) {
         ok = false;
@@ -175,6 +173,9 @@ void RedisCodec::append_charge(const Charge& charge, std::string& blob, bool& ok
     append_micros(blob, floor_micros(taken.mono.time_since_epoch().count()) -
                             (time_from_calls_ ? 0 : epoch_micros));
     append_micros(blob, floor_micros(taken.wall.time_since_epoch().count()) - epoch_micros);
+    const std::int64_t mono = floor_micros(now.mono.time_since_epoch().count());
+    const std::int64_t since = floor_micros(charge.numbers_since.time_since_epoch().count());
+    append_micros(blob, mono - std::min(mono, since));
 }
 
 bool RedisCodec::encode(const Transaction& transaction, Now now, RedisCall& call) const {
@@ -198,7 +199,7 @@ bool RedisCodec::encode(const Transaction& transaction, Now now, RedisCall& call
     bool ok = true;
     for (const Charge& charge : charges) {
         append_resp_word(call.command, redis_key(charge.key, charge.rule_bytes));
-        append_charge(charge, blob, ok);
+        append_charge(charge, now, blob, ok);
     }
     append_resp_word(call.command, blob);
     call.not_after_at = call.command.size() - 2 - blob.size() + not_after_offset;

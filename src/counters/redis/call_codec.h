@@ -46,7 +46,7 @@ public:
     [[nodiscard]] std::string redis_key(std::string_view key, std::size_t rule_bytes) const;
 
 private:
-    void append_charge(const Charge& charge, std::string& blob, bool& ok) const;
+    void append_charge(const Charge& charge, Now now, std::string& blob, bool& ok) const;
     void append_header(const Transaction& transaction, Now now, std::string& blob) const;
     void append_undo(const Transaction& transaction, Now now, RedisCall& call) const;
 

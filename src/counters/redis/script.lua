@@ -9,10 +9,11 @@
 --
 -- KEYS     one for each charge; the same key may come twice
 -- ARGV[1]  packed, little endian (call_codec.cc writes it): the header, then each charge
---   header <BdddddC8: explicit, mono, wall, not_after, change_age, lease_length, lease
+--   header <BddddC8: explicit, mono, wall, not_after, lease_length, lease
 --          explicit 1: the server's clock decides, 2: mono and wall do. not_after above 0: later
 --          than that nothing is done, for nobody waits any more.
---   charge <BdBddddd: op, cost, kind, a, b, c, taken mono, taken wall
+--   charge <BdBdddddd: op, cost, kind, a, b, c, taken mono, taken wall, change_age (since the
+--          numbers last changed)
 --          op 1 take, 2 give back, 3 observe, 4 force, 5 give back what was taken at a time,
 --          6 require: refuse as a take would, charge nothing, 7 as 5, but off a sliding window only
 --          what was taken at that very time: doing it twice is doing it once
@@ -29,7 +30,8 @@
 -- all units and `*` for those without a lease: numbers are negative, so they are never the oldest.
 local call, unpack, pack = redis.call, struct.unpack, struct.pack
 local args, count = ARGV[1], #KEYS
-local explicit, mono, wall, not_after, change_age, lease_length, lease = unpack('<Bdddddc8', args)
+local explicit, mono, wall, not_after, lease_length, lease = unpack('<Bddddc8', args)
+local change_age
 if explicit == 1 then
     local time = call('TIME')
     mono = (time[1] - 1577836800) * 1000000 + time[2]

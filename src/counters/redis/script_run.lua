@@ -6,7 +6,7 @@ local rare
 local states = {}
 for i = 1, count do
     local key = KEYS[i]
-    local op, _, kind, a, b, c = unpack('<BdBddd', args, 50 * i)
+    local op, _, kind, a, b, c = unpack('<BdBddd', args, 58 * i - 16)
     local s
     for j = 1, i - 1 do
         if KEYS[j] == key then
@@ -34,6 +34,7 @@ for i = 1, count do
     end
     if (s.a ~= a or s.b ~= b or s.c ~= c or s.kind ~= kind) and op ~= 2 and op ~= 5 then
         rare = rare or more()
+        change_age = unpack('<d', args, 58 * i + 34)
         rare.adopt(s, kind, a, b, c)
     end
     states[i] = s
@@ -54,7 +55,7 @@ end
 for pass = 1, 2 do
     for i = 1, count do
         local s = states[i]
-        local op, cost, kind, _, _, _, taken_mono, taken_wall = unpack('<BdBddddd', args, 50 * i)
+        local op, cost, kind, _, _, _, taken_mono, taken_wall = unpack('<BdBddddd', args, 58 * i - 16)
         local k, verdict = s.k, 0
         local gives = op == 2 or op >= 5 and op ~= 6
         local looks = op == 3 or op == 6
