@@ -42,7 +42,11 @@ async function formBody(form, limit) {
         bytes += name.length + (typeof value === 'string' ? value.length : value.size);
     }
     if (bytes > limit) {
-        return once(form);
+        const copy = new FormData();
+        for (const [name, value] of form) {
+            copy.append(name, value);
+        }
+        return once(copy);
     }
     const written = new Response(form);
     const type = written.headers.get('content-type');

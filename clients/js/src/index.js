@@ -12,7 +12,9 @@ import {SYSTEM_CLOCK} from './clock.js';
 import {markOf} from './marks.js';
 import {PlainCalls} from './plain.js';
 import {DEFAULT_POLICY, makePolicy} from './policy.js';
-import {NOTHING, ORIGIN_BUCKET, PATH_BUCKET, PlaceBook, readRequest, routeMatcher, standardCredential} from './request.js';
+import {
+    NOTHING, ORIGIN_BUCKET, PATH_BUCKET, PlaceBook, copyHeaders, readRequest, routeMatcher, standardCredential,
+} from './request.js';
 import {MAX_GATES, Shared} from './shared.js';
 
 export {RationError} from './errors.js';
@@ -30,19 +32,20 @@ export function createClient(options = {}) {
     const settings = makeSettings(options);
     const shared = new Shared(settings);
     const places = new PlaceBook();
-    const start = (request) => {
-        const policy = policyOf(settings, request.own);
-        return new Call(shared, request, settingsOf(settings, request.own), policy).run();
-    };
     const plain = PlainCalls.suit(settings) ? new PlainCalls(shared, settings, places) : null;
     const client = (input, init) => { // not async: each layer of promises costs every call
         try {
-            const sent = plain === null ? null : plain.send(input, init);
+            const headers = copyHeaders(init?.headers);
+            const sent = plain === null ? null : plain.send(input, init, headers);
             if (sent !== null) {
                 return sent;
             }
-            const reading = readRequest(input, init, settings, places);
-            return reading instanceof Promise ? reading.then(start) : start(reading);
+            const own = init?.ration ?? NOTHING;
+            const policy = policyOf(settings, own);
+            const ownSettings = settingsOf(settings, own);
+            const run = (request) => new Call(shared, request, ownSettings, policy).run();
+            const reading = readRequest(input, init ?? NOTHING, headers, settings, places);
+            return reading instanceof Promise ? reading.then(run) : run(reading);
         } catch (error) {
             return Promise.reject(error);
         }

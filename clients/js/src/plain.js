@@ -33,25 +33,23 @@ export class PlainCalls {
             !HOOKS.some((name) => hooks[name]) && !breaker && !throttle && !concurrency && !pace;
     }
 
-    // A promise as the client gives it, or null when the call has to go the other way.
-    send(input, init) {
+    // A promise as the client gives it, or null when the call has to go the other way. `headers`: a copy of init's, since
+    // a repeat sends them too.
+    send(input, init, headers) {
         const {fetch} = globalThis;
         const inForce = dispatcherFor(fetch);
         if (inForce === undefined || typeof input !== 'string') {
             return null;
         }
         let method = 'GET';
-        let headers;
         let body;
         for (const name in init) {
             const value = init[name];
-            if (name === 'headers') {
-                headers = value;
-            } else if (name === 'method' && METHODS.has(value)) {
+            if (name === 'method' && METHODS.has(value)) {
                 method = value;
             } else if (name === 'body' && typeof value === 'string') {
                 body = value;
-            } else if (value !== undefined) {
+            } else if (name !== 'headers' && value !== undefined) {
                 return null;
             }
         }

@@ -8,6 +8,7 @@ export const ORIGIN_BUCKET = () => '';
 const NO_BODY = Object.freeze({kind: 'none', make: () => undefined, type: null});
 const COPIED = ['cache', 'credentials', 'integrity', 'keepalive', 'mode', 'referrer', 'referrerPolicy', 'redirect'];
 const SET_EACH_TIME = new Set(['method', 'headers', 'body', 'signal', 'redirect', 'ration']);
+const BLANKS = '\t\n\r ';
 const PLACEHOLDER = /\\\{[^/]+\\\}/g;
 
 // A place that is asked: what the client needs of a URL, read once for all calls to it.
@@ -62,18 +63,16 @@ export class PlaceBook {
     }
 }
 
-// {place, url, method, headers, body, signal, redirect, extras, own}: `extras` is what goes to fetch unchanged,
-// `own` the call's own settings (`init.ration`).
+// {place, url, method, headers, body, signal, redirect, extras}: `extras` is what goes to fetch unchanged.
 class Asked {
-    constructor(place, method, fields, own) {
+    constructor(place, method, headers, fields) {
         this.place = place;
         this.method = method;
-        this.headers = fields.headers;
+        this.headers = headers;
         this.body = NO_BODY;
         this.signal = fields.signal ?? null;
         this.redirect = fields.redirect;
         this.extras = extrasOf(fields);
-        this.own = own;
     }
 
     get url() {
@@ -83,20 +82,21 @@ class Asked {
 
 // The Asked of a plain call.
 export function askedPlainly({place, method, headers, body}) {
-    const result = new Asked(place, method, {headers}, NOTHING);
+    const result = new Asked(place, method, headers, NOTHING);
     if (body !== undefined) {
         result.body = {kind: 'buffered', make: () => body, type: null};
     }
     return result;
 }
 
-// Gives an Asked at once where there is no body to read, else a promise of it.
-export function readRequest(input, given, settings, places) {
-    const init = given ?? NOTHING;
+// Gives an Asked at once where there is no body to read, else a promise of it. What the caller may change afterwards is
+// copied before this returns, as fetch itself does; `given` are init's headers, copied already.
+export function readRequest(input, init, given, settings, places) {
     const request = typeof Request === 'function' && input instanceof Request ? input : null;
-    const fields = request ? {...fieldsOf(request), ...init} : init;
+    const fields = request ? fieldsOf(request, init) : init;
+    const headers = request && given === undefined ? copyHeaders(request.headers) : given;
     const place = places.find(request ? request.url : input);
-    const result = new Asked(place, fields.method ?? 'GET', fields, init.ration ?? NOTHING);
+    const result = new Asked(place, fields.method ?? 'GET', headers, fields);
     if (init.body === undefined && !request?.body) {
         return result;
     }
@@ -120,8 +120,9 @@ function extrasOf(fields) {
     return extras;
 }
 
-function fieldsOf(request) {
-    const fields = {method: request.method, headers: request.headers, signal: request.signal};
+// Those of a Request, and init's over them.
+function fieldsOf(request, init) {
+    const fields = {method: request.method, signal: request.signal};
     for (const name of COPIED) {
         // What a page may not set again ("navigate") and what is unset stays as fetch has it.
         if (request[name] !== undefined && request[name] !== '' && request[name] !== 'navigate' &&
@@ -129,10 +130,38 @@ function fieldsOf(request) {
             fields[name] = request[name];
         }
     }
+    for (const name in init) {
+        if (init[name] !== undefined) {
+            fields[name] = init[name];
+        }
+    }
     return fields;
 }
 
-// The value of a field in any of the forms that fetch takes, by a lower-case name; null when absent.
+// Headers in the form that they were given in, which later changes of the given ones do not reach.
+export function copyHeaders(headers) {
+    if (typeof headers !== 'object' || headers === null) {
+        return headers;
+    }
+    if (headers instanceof Headers) {
+        return new Headers(headers);
+    }
+    if (typeof headers[Symbol.iterator] === 'function') {
+        return Array.from(headers, (pair) => Array.from(pair, textOf));
+    }
+    const copy = {...headers};
+    for (const name in copy) {
+        copy[name] = textOf(copy[name]);
+    }
+    return copy;
+}
+
+function textOf(value) {
+    return typeof value === 'object' && value !== null ? String(value) : value;
+}
+
+// The value of a field in any of the forms that fetch takes, by a lower-case name, as fetch sends it: without blanks
+// around it, several as one. Null when absent.
 export function fieldValue(headers, name) {
     if (headers === undefined || headers === null) {
         return null;
@@ -140,20 +169,38 @@ export function fieldValue(headers, name) {
     if (typeof headers.get === 'function') {
         return headers.get(name);
     }
+    let found = null;
     if (typeof headers[Symbol.iterator] !== 'function') {
         for (const field of Object.keys(headers)) {
             if (field.length === name.length && field.toLowerCase() === name) {
-                return String(headers[field]);
+                found = withValue(found, headers[field]);
             }
         }
-        return null;
+        return found;
     }
     for (const [field, value] of headers) {
-        if (field.toLowerCase() === name) {
-            return String(value);
+        if (String(field).toLowerCase() === name) {
+            found = withValue(found, value);
         }
     }
-    return null;
+    return found;
+}
+
+function withValue(before, value) {
+    const text = withoutBlanks(String(value));
+    return before === null ? text : `${before}, ${text}`;
+}
+
+function withoutBlanks(text) {
+    let start = 0;
+    let end = text.length;
+    while (start < end && BLANKS.includes(text[start])) {
+        start += 1;
+    }
+    while (end > start && BLANKS.includes(text[end - 1])) {
+        end -= 1;
+    }
+    return text.slice(start, end);
 }
 
 export function standardCredential({headers}) {
