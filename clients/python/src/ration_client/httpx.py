@@ -21,7 +21,7 @@ import math
 import operator
 import sys
 import types
-from typing import Any, AsyncIterator, Dict, Iterator, List, Optional, Tuple
+from typing import Any, AsyncIterator, Dict, Iterator, List, Optional, Sequence, Tuple
 
 import anyio
 import httpcore
@@ -41,6 +41,7 @@ from .shared import RequestFacts, Shared, make_settings
 _ERROR_BODY_S = 5.0  # for reading why something was refused
 _MOST_ERROR_BYTES = 1024 * 1024
 _BROKEN = (httpx.TransportError, httpx.StreamError, OSError)
+_Raw = Sequence[Tuple[bytes, bytes]]  # the fields of a message
 _NAME_OF = operator.itemgetter(0)  # of a field
 _BODY_FIELDS = ("content-type", "content-length", "content-encoding", "content-language", "transfer-encoding")
 
@@ -146,11 +147,11 @@ class _Body:
 _BUFFERED = _Body(True)  # one for all: that it was sent changes nothing
 
 
-def _facts_of(request: httpx.Request) -> RequestFacts:
+def _facts_of(request: httpx.Request, fields: _Raw) -> RequestFacts:
     url = request.url
     scheme, port = url.scheme, url.port
     origin = f"{scheme}://{url.host}:{port or (443 if scheme == 'https' else 80)}"
-    return RequestFacts(request.method.upper(), url, origin, url.path, _reader(request.headers))
+    return RequestFacts(request.method.upper(), url, origin, url.path, _reader(request.headers, fields))
 
 
 def _fits(request: httpx.Request, most: int) -> bool:
@@ -159,12 +160,11 @@ def _fits(request: httpx.Request, most: int) -> bool:
     return length.isdigit() and int(length) <= most
 
 
-def _reader(headers: httpx.Headers) -> Any:
+def _reader(headers: httpx.Headers, raw: _Raw) -> Any:
     """`headers.get` by lower-case names, which looks through all of them once instead of each time."""
-    raw = headers.raw
     fields = {name.lower(): value for name, value in raw}
     if len(fields) != len(raw):
-        return headers.get  # it joins repeated fields
+        return httpx.Headers(raw, headers.encoding).get  # it joins repeated fields
 
     return _Fields(headers, fields).read
 
@@ -196,6 +196,21 @@ def _time_limit(seconds: float) -> contextlib.AbstractAsyncContextManager[Any]:
     return _scope(seconds)
 
 
+def _as_begun(call: Optional[Call], request: httpx.Request, fields: _Raw, body: _Body) -> httpx.Request:
+    """The request with the fields that it had when its call began: its caller may have changed them while it waited. A
+    plain call whose body is there waits for nothing."""
+    if call is None and body is _BUFFERED or request.headers.raw == fields:
+        return request
+    return _with_headers(request, httpx.Headers(fields))
+
+
+def _with_headers(request: httpx.Request, headers: httpx.Headers) -> httpx.Request:
+    changed = httpx.Request.__new__(httpx.Request)  # the given one's fields without reading them anew
+    changed.__dict__.update(request.__dict__)
+    changed.headers = headers
+    return changed
+
+
 def _attempt_request(request: httpx.Request, step: Send) -> httpx.Request:
     """The caller's own request, with what this attempt adds and no timeout longer than it has."""
     seconds = step.timeout_ms / 1000
@@ -211,14 +226,14 @@ def _attempt_request(request: httpx.Request, step: Send) -> httpx.Request:
         headers = headers.copy()
         for name, value in step.added_headers:
             headers[name] = value
-    attempt = httpx.Request.__new__(httpx.Request)  # the given one's fields without reading them anew
-    attempt.__dict__.update(request.__dict__)
-    attempt.headers, attempt.extensions = headers, extensions
+    attempt = _with_headers(request, headers)
+    attempt.extensions = extensions
     return attempt
 
 
 def _outcome(response: httpx.Response, body: Optional[bytes] = None) -> Outcome:
-    return Outcome(status=response.status_code, header=_reader(response.headers), body=body, response=response)
+    headers = response.headers
+    return Outcome(status=response.status_code, header=_reader(headers, headers.raw), body=body, response=response)
 
 
 def _good(response: httpx.Response) -> Outcome:
@@ -260,13 +275,14 @@ class Transport(_Base, httpx.BaseTransport):
         self._closing = CancelToken()
 
     def handle_request(self, request: httpx.Request) -> httpx.Response:
-        body = _BUFFERED
+        fields, body = request.headers.raw, _BUFFERED
         if not isinstance(request.stream, httpx.ByteStream):
             if _fits(request, self._settings.buffer_body):
                 request.read()
             body = _Body(isinstance(request.stream, httpx.ByteStream))
-        ending = drive(self._shared, _facts_of(request), body.kind, lambda call, step: self._send(call, request, body, step),
-                       self._closing, not self._follows, self._own_policy(request))
+        ending = drive(self._shared, _facts_of(request, fields), body.kind,
+                       lambda call, step: self._send(call, request, fields, body, step), self._closing,
+                       not self._follows, self._own_policy(request))
         return self._finish(ending, request)
 
     def close(self) -> None:
@@ -274,10 +290,10 @@ class Transport(_Base, httpx.BaseTransport):
         self._closing.cancel()
         self._inner.close()
 
-    def _send(self, call: Optional[Call], request: httpx.Request, body: _Body, step: Send) -> Outcome:
+    def _send(self, call: Optional[Call], request: httpx.Request, fields: _Raw, body: _Body, step: Send) -> Outcome:
         before = deadline.begin(step.timeout_ms / 1000)
         try:
-            attempt = _attempt_request(request, step)
+            attempt = _attempt_request(_as_begun(call, request, fields, body), step)
             body.sent = True
             response = self._follow(call, attempt, body) if call and self._follows else self._inner.handle_request(attempt)
             if response.status_code >= 400:
@@ -343,23 +359,23 @@ class AsyncTransport(_Base, httpx.AsyncBaseTransport):
         self._inner = inner if inner is not None else httpx.AsyncHTTPTransport()
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
-        body = _BUFFERED
+        fields, body = request.headers.raw, _BUFFERED
         if not isinstance(request.stream, httpx.ByteStream):
             if _fits(request, self._settings.buffer_body):
                 await request.aread()
             body = _Body(isinstance(request.stream, httpx.ByteStream))
-        ending = await drive_async(self._shared, _facts_of(request), body.kind,
-                                   lambda call, step: self._send(call, request, body, step), not self._follows,
+        ending = await drive_async(self._shared, _facts_of(request, fields), body.kind,
+                                   lambda call, step: self._send(call, request, fields, body, step), not self._follows,
                                    self._own_policy(request))
         return self._finish(ending, request)
 
     async def aclose(self) -> None:
         await self._inner.aclose()
 
-    async def _send(self, call: Optional[Call], request: httpx.Request, body: _Body, step: Send) -> Outcome:
+    async def _send(self, call: Optional[Call], request: httpx.Request, fields: _Raw, body: _Body, step: Send) -> Outcome:
         try:
             async with _time_limit(step.timeout_ms / 1000) as limit:
-                attempt = _attempt_request(request, step)
+                attempt = _attempt_request(_as_begun(call, request, fields, body), step)
                 body.sent = True
                 response = await (self._follow(call, attempt, body) if call and self._follows
                                   else self._inner.handle_async_request(attempt))

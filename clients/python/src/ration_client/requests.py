@@ -11,7 +11,7 @@ An answer carries the attribute `ration`, a CallInfo; so does each exception. Th
 from __future__ import annotations
 
 import contextlib
-from typing import Any, Optional
+from typing import Any, Dict, Optional, Tuple
 from urllib.parse import urlsplit
 
 import requests
@@ -66,19 +66,22 @@ class Adapter(requests.adapters.HTTPAdapter):
     def send(self, request: requests.PreparedRequest, stream: bool = False, timeout: Any = None, verify: Any = True,
              cert: Any = None, proxies: Any = None) -> requests.Response:
         body = _Body(request, self.settings.buffer_body)
+        fields = _fields_of(request.headers)
         how = {"stream": stream, "verify": verify, "cert": cert, "proxies": proxies}
-        ending = drive(self._shared, _facts_of(request), body.kind,
-                       lambda _, step: self._attempt(request, body, step, timeout, how), self._closing,
-                       before=getattr(request, "ration_before", None))
+        ending = drive(self._shared, _facts_of(request, fields), body.kind,
+                       lambda call, step: self._attempt(request, fields if call else None, body, step, timeout, how),
+                       self._closing, before=getattr(request, "ration_before", None))
         answer = _finish(ending, request)
         answer.ration_call = ending.call  # type: ignore[attr-defined]
         return answer
 
-    def _attempt(self, request: requests.PreparedRequest, body: "_Body", step: Send, timeout: Any, how: dict) -> Outcome:
+    def _attempt(self, request: requests.PreparedRequest, fields: Optional["_Fields"], body: "_Body", step: Send,
+                 timeout: Any, how: dict) -> Outcome:
+        """`fields`: what the request had when its call began, for its caller may have changed them since."""
         attempt = request
-        if step.added_headers:
+        if fields is not None and (step.added_headers or fields != _fields_of(request.headers)):
             attempt = request.copy()
-            attempt.headers = CaseInsensitiveDict(request.headers)
+            attempt.headers = CaseInsensitiveDict(fields.values())
             attempt.headers.update(step.added_headers)
         seconds = step.timeout_ms / 1000
         before = deadline.begin(seconds)
@@ -180,16 +183,26 @@ class _Body:
         return self._body
 
 
-def _facts_of(request: requests.PreparedRequest) -> RequestFacts:
+_Fields = Dict[str, Tuple[str, Any]]  # by their lower-case names: how each is written, and its value
+
+
+def _fields_of(headers: Any) -> _Fields:
+    """A copy. What requests prepared has them like this already."""
+    if isinstance(headers, CaseInsensitiveDict):
+        return headers._store.copy()
+    return CaseInsensitiveDict(headers)._store
+
+
+def _facts_of(request: requests.PreparedRequest, fields: _Fields) -> RequestFacts:
     url = urlsplit(request.url or "")
     scheme, host, port = origin_of(url)
     return RequestFacts((request.method or "GET").upper(), request.url or "", f"{scheme}://{host}:{port}",
-                        url.path or "/", _reader(request.headers))
+                        url.path or "/", _reader(fields))
 
 
-def _reader(headers: Any) -> Any:
+def _reader(fields: _Fields) -> Any:
     def read(name: str) -> Optional[str]:
-        value = headers.get(name)
+        _, value = fields.get(name, ("", None))
         return value.decode("latin-1") if isinstance(value, bytes) else value
     return read
 
