@@ -105,7 +105,7 @@ struct ClientRequest {
     HeaderLines headers;
     RequestBody body;
     // Sent in the policy's key header on every attempt; makes a POST repeatable. A key among
-    // `headers` counts the same and is never replaced.
+    // `headers` counts the same and is never replaced; an empty one is none, and none is made.
     std::string idempotency_key;
     // Calls with the same origin, credential and bucket share a gate. Left out: method and path.
     std::optional<std::string> bucket;

@@ -12,6 +12,7 @@
 #include "base/text.h"
 #include "client/access.h"
 #include "client/random.h"
+#include "wire/hop_fields.h"
 
 namespace ration {
 
@@ -149,12 +150,12 @@ std::string make_key(RandomSource& random) {
 
 std::string key_for(const ClientRequest& request, const RetryPolicy& policy, RandomSource& random) {
     if (const std::string* given = find_header(request.headers, policy.key_header)) {
-        return *given;
+        return std::string(trimmed(*given));
     }
+    std::string key(trimmed(request.idempotency_key));
     const bool automatic = request.key_making.value_or(policy.key_making) == KeyMaking::automatic;
     const bool unsafe = request.method == "POST" || request.method == "PATCH";
-    return request.idempotency_key.empty() && automatic && unsafe ? make_key(random)
-                                                                  : request.idempotency_key;
+    return key.empty() && automatic && unsafe ? make_key(random) : key;
 }
 
 }  // namespace client

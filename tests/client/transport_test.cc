@@ -126,6 +126,20 @@ TEST(Transport, TheCallersOwnKeyIsNeverReplaced) {
     }
 }
 
+TEST(Transport, AnEmptyKeyIsNoneAndNoneIsMadeInItsPlace) {
+    for (const std::string key : {"", " ", "\t "}) {
+        RawServer server(serve_statuses({503, 201}));
+        const auto client = make_client();
+        ClientRequest request = post(server.url("/"), "x");
+        request.key_making = KeyMaking::automatic;
+        request.headers = {{"Idempotency-Key", key}};
+        const ClientResult result = client->call(std::move(request));
+        EXPECT_EQ(result.status, 503);
+        EXPECT_EQ(result.idempotency_key, "");
+        EXPECT_EQ(server.requests().size(), 1U);
+    }
+}
+
 TEST(Transport, NestedClientsDoNotRetry) {
     RawServer server(serve_statuses({503}));
     ClientOptions options = quick_options();

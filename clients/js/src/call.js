@@ -45,7 +45,7 @@ export class Call {
         const given = fieldValue(request.headers, policy.idempotencyHeader.toLowerCase());
         const wanted = given === null && (method === 'POST' || method === 'PATCH') && settings.makesKey(method, request.url);
         this.madeKey = wanted ? settings.newKey() : null;
-        this.key = given ?? this.madeKey;
+        this.key = given === null ? this.madeKey : given || null; // an empty one is none, and none is made in its place
         this.doubtKey = this.key === null ? null : `${request.place.origin}\n${this.key}`;
     }
 

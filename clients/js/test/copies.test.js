@@ -260,3 +260,15 @@ test('the key that is told is the one that is sent', async () => {
         assert.deepEqual(seen.map((entry) => entry.headers['idempotency-key']), [info.idempotencyKey, info.idempotencyKey]);
     }
 });
+
+test('an empty key is none, and none is made in its place', async () => {
+    for (const text of ['', ' ', '\t ']) {
+        for (const headers of [{'Idempotency-Key': text}, [['idempotency-key', text]], new Headers({'Idempotency-Key': text})]) {
+            for (const options of [{}, {idempotency: 'auto'}, {pace: {ratePerMin: 6000}}]) {
+                const {status, info} = await changed(`${origin}/first`, {method: 'POST', body: 'x', headers}, () => {}, options);
+                assert.deepEqual([status, seen.length, seen[0].headers['idempotency-key']], [503, 1, '']);
+                assert.deepEqual([info.reason, info.idempotencyKey], ['unsafe_method', null]);
+            }
+        }
+    }
+});

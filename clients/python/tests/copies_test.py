@@ -172,5 +172,29 @@ class Copies(unittest.TestCase):
             self.check_sends(server.sends, BEGUN, info)
 
 
+class EmptyKeys(unittest.TestCase):
+    def test_an_empty_key_is_none_and_none_is_made_in_its_place(self):
+        for library in (Httpx(), HttpxAsync(), Requests()):
+            for options in ({}, {"idempotency": "auto"}, {"hooks": {"on_send": lambda event: None}}):
+                for key in ("", " ", "\t"):
+                    with self.subTest(type(library).__name__, options=options, key=key):
+                        request = library.request({})
+                        request.headers["Idempotency-Key"] = key
+                        server = Server(503)
+                        client = library.client(server, backoff_base_ms=1, **options)
+                        info, = library.send(client, request)
+                        self.assertEqual((info.attempts, info.reason, info.idempotency_key), (1, "unsafe_method", None))
+                        self.assertEqual(server.sends[0]["idempotency-key"], key)
+
+    def test_a_lost_call_with_an_empty_key_leaves_no_doubt(self):
+        def lost(request):
+            raise httpx.ReadError("lost")
+        client = httpx.Client(transport=ration_client.httpx.Transport(httpx.MockTransport(lost)))
+        for key, doubts in (("", 0), (" ", 0), (" k", 1)):
+            with self.assertRaises(httpx.ReadError):
+                client.post(URL, headers={"Idempotency-Key": key}, extensions={"ration": {"max_retries": 0}})
+            self.assertEqual(len(client._transport._shared.doubts), doubts)
+
+
 if __name__ == "__main__":
     unittest.main()

@@ -15,7 +15,7 @@ from typing import Any, Callable, Dict, Generator, List, NamedTuple, Optional, S
 from .decide import NOTHING_TOLD, CallState, Decision, Outcome, Told, decide, read_answer
 from .extras import Concurrency
 from .gate import ENTERED, Gate, Ticket
-from .plain import CallInfo, Plain, Send, doubt_key, gate_key
+from .plain import CallInfo, Plain, Send, doubt_key, gate_key, key_of
 from .policy import Policy
 from .shared import Origin, RequestFacts, Shared, key_rule
 
@@ -80,12 +80,13 @@ class Call:
         self._steps: Optional[Generator[Want, Any, Ending]] = None  # `run`, once it was begun
         self._hooked = bool(settings.hooks)
         self._followed = before is not None
-        self.key = facts.header(policy.idempotency_header.lower() if policy else shared.key_header)
+        given = facts.header(policy.idempotency_header.lower() if policy else shared.key_header)
+        self.key = key_of(given)
         if plain:
             self._started_at, self._attempts, self._tickets = plain.started_at, 1, [(plain.gate, ENTERED)]
         elif before:
             self._follow(before)
-        elif self.key is None and facts.method in ("POST", "PATCH"):
+        elif given is None and facts.method in ("POST", "PATCH"):
             self._make_key(key_rule(policy) if policy else shared.makes_key)
         self._gate_key = gate_key(settings, facts)
 

@@ -38,6 +38,11 @@ def gate_key(settings: Settings, facts: RequestFacts) -> str:
     return f"{facts.origin}\n{settings.credential_of(facts)}\n{bucket}"
 
 
+def key_of(given: Optional[str]) -> Optional[str]:
+    """The key in its field's value: an empty one is none."""
+    return given and given.strip(" \t") or None
+
+
 def doubt_key(facts: RequestFacts, key: Optional[str]) -> str:
     return f"{facts.origin}\n{key}"
 
@@ -59,7 +64,7 @@ class Plain:
         """None, and nothing done: something holds the call, or it has more to do than to ask one gate."""
         if shared.watched or facts.method in ("POST", "PATCH") and shared.makes_keys:
             return None
-        key, bucket = facts.header(shared.key_header), gate_key(shared.settings, facts)
+        key, bucket = key_of(facts.header(shared.key_header)), gate_key(shared.settings, facts)
         plain = Plain()
         with shared.lock:
             now = shared.settings.clock.now()
