@@ -22,6 +22,7 @@ from axuz_store import Store
 from http_service import Refused, Routes, run
 
 MAX_TEXT = 2000  # characters of a title, a message, a name
+HALF_A_CHARACTER = re.compile("[\ud800-\udfff]")  # what JSON may say and no encoding can write
 OAUTH_CLIENTS = {"demo-client": "demo-client-secret"}
 COOKIE = "axuz_session={}; Path=/; HttpOnly; SameSite=Lax"
 
@@ -39,7 +40,7 @@ def invalid(message):
 
 def text_of(fields, name):
     value = fields.get(name)
-    if not isinstance(value, str) or not value.strip() or len(value) > MAX_TEXT:
+    if not isinstance(value, str) or not value.strip() or len(value) > MAX_TEXT or HALF_A_CHARACTER.search(value):
         raise invalid(f"{name} must be a text of 1 to {MAX_TEXT} characters.")
     return value
 

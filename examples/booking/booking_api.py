@@ -21,6 +21,7 @@ from booking_store import Store
 from http_service import Refused, Routes, run
 
 MAX_TEXT = 200  # characters of a name, an address, a key
+HALF_A_CHARACTER = re.compile("[\ud800-\udfff]")  # what JSON may say and no encoding can write
 FIRST_SLOT, LAST_SLOT, SLOT_MINUTES = 9 * 60, 17 * 60, 30  # minutes of the workspace's own day
 BASE_PRICE = 4000  # cents
 EXTRAS = {"gift_wrap": 500, "long_session": 1500, "second_guest": 2500}  # cents
@@ -35,7 +36,7 @@ def invalid(message):
 
 def text_of(fields, name):
     value = fields.get(name)
-    if not isinstance(value, str) or not value.strip() or len(value) > MAX_TEXT:
+    if not isinstance(value, str) or not value.strip() or len(value) > MAX_TEXT or HALF_A_CHARACTER.search(value):
         raise invalid(f"{name} must be a text of 1 to {MAX_TEXT} characters.")
     return value
 

@@ -190,6 +190,26 @@ class SignIn(Axuz):
         for spelled in (" \t\r\nana@example.org ", "ANA@Example.org"):
             self.assertEqual(self.sign_in({**RIGHT, "email": spelled}).status, 200)
 
+    def test_half_a_character_is_a_bad_request(self):
+        half, tasks, key = "\ud800", "/teams/t_red/tasks", "axp_demo_ana_ci"
+        task = self.ask("POST", tasks, key=key, body={"title": "a task"}).headers["Location"]
+        for method, path, body in (
+                ("POST", "/auth/login", {**RIGHT, "password": half}),
+                ("POST", "/auth/login", {**RIGHT, "email": f"ana{half}@example.org"}),
+                ("POST", "/auth/codes", {"email": f"{half}@example.org"}),
+                ("POST", "/auth/verify-email", {"email": "ana@example.org", "code": half}),
+                ("POST", "/auth/verify-email", {"email": f"{half}@example.org", "code": "123456"}),
+                ("POST", "/me/ai/chat", {"message": half}),
+                ("POST", tasks, {"title": half}),
+                ("PATCH", task, {"title": f"a{half}"}),
+                ("POST", "/teams/t_red/invitations", {"email": f"a@{half}"})):
+            headers = {} if path.startswith("/auth/") else SESSION
+            for sent in (json.dumps(body).encode(), json.dumps(body, ensure_ascii=False).encode("utf-8", "surrogatepass")):
+                answer = self.ask(method, path, headers=headers, body=sent, address=new_address())
+                self.assertEqual((answer.status, answer.json()["error"]), (400, "invalid_request"), (path, sent))
+                self.assertTrue(answer.json()["message"])
+        self.assertEqual(self.sign_in({**RIGHT, "password": "\U0001f600"}).status, 401)
+
     def test_codes(self):
         statuses = [self.ask("POST", "/auth/codes", body={"email": f"user{n}@example.org"}).status
                     for n in range(6)]

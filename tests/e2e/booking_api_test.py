@@ -2,6 +2,7 @@
 """The booking API by itself: what it keeps true, and that it speaks clean HTTP."""
 
 import concurrent.futures
+import json
 import pathlib
 import shutil
 import signal
@@ -125,6 +126,19 @@ class BookingApi(unittest.TestCase):
         for path in ("/v1/availability?date=2026-02-30", "/v1/availability?date=today"):
             self.assert_error(self.ask("GET", path), 400, "invalid_request")
         self.assert_error(self.ask("GET", "/v1/quote", caller={}), 400, "invalid_request")
+
+    def test_half_a_character_is_bad_input(self):
+        half, good = "\ud800", booking(0)
+        for path, body in (("/v1/calendars", {"name": half}), ("/v1/public/cancel", {"token": half}),
+                           ("/v1/public/reschedule", {"token": half, "slot": good["slot"]}),
+                           ("/v1/account/workspaces", {"name": half, "timezone": "Europe/Lisbon"}),
+                           ("/v1/account/workspaces", {"name": "Porto", "timezone": half}),
+                           ("/v1/bookings", {**good, "slot": half}), ("/v1/bookings", {**good, "extras": [half]}),
+                           ("/v1/bookings", {**good, "customer": {"name": half, "email": "a@b"}}),
+                           ("/v1/bookings", {**good, "customer": {"name": "a", "email": f"a@{half}"}})):
+            for sent in (json.dumps(body).encode(), json.dumps(body, ensure_ascii=False).encode("utf-8", "surrogatepass")):
+                self.assert_error(self.ask("POST", path, body=sent), 400, "invalid_request")
+        self.assertEqual(self.ask("POST", "/v1/calendars", body={"name": "\U0001f600"}).status, 201)
 
     def test_unknown_paths_and_methods(self):
         self.assert_error(self.ask("GET", "/v1/nothing"), 404, "not_found")
