@@ -151,6 +151,26 @@ class Copies(unittest.TestCase):
             self.assertEqual([key.split("\n")[1] for key in shared.narrow_gates.gates], ["Bearer one"])
         self.each(check)
 
+    def test_changed_before_a_redirect_is_followed(self):
+        class Follower(Httpx):
+            def client(self, server, **options):
+                return super().client(server, follow_redirects=True, **options)
+
+        class AsyncFollower(HttpxAsync):
+            def client(self, server, **options):
+                return super().client(server, follow_redirects=True, **options)
+
+        for library in (Follower(), AsyncFollower(), Requests()):
+            for options in ({}, {"pace": {"rate_per_min": 60_000}}, {"idempotency": "auto"}):
+                with self.subTest(type(library).__name__, options=options):
+                    request = library.request(BEGUN)
+                    server = Server(307, 308, 200, change=lambda: request.headers.update(CHANGED), headers={"Location": "/b"})
+                    info, = library.send(library.client(server, **options), request)
+                    self.assertEqual((info.status, len(server.sends)), (200, 3))
+                    for send in server.sends:
+                        self.assertEqual({name: send[name.lower()] for name in BEGUN}, BEGUN)
+                        self.assertNotIn("x-more", send)
+
     def test_repeated_fields(self):
         for library in (Httpx(), HttpxAsync()):
             request = library.request([("X-Note", "a"), ("x-note", "b"), ("Idempotency-Key", "one")])

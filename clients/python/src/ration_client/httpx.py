@@ -112,16 +112,16 @@ class _Base:
         outcome.cause.ration = ending.info  # type: ignore[union-attr]
         raise outcome.cause  # type: ignore[misc]
 
-    def _next_hop(self, call: Call, hop: httpx.Request, response: httpx.Response, followed: int,
+    def _next_hop(self, call: Call, hop: httpx.Request, fields: _Raw, response: httpx.Response, followed: int,
                   body: "_Body") -> Optional[httpx.Request]:
-        """The request that follows the redirect; None when it is not followed."""
+        """The request that follows the redirect, by the fields that were sent; None when it is not followed."""
         policy = self._settings.policy
         decision = decide_redirect(policy, hop.method.upper(), response.status_code, str(hop.url),
                                    response.headers.get("location"), followed)
         if decision.action == "stop" or (not decision.drop_body and body.kind() == "stream_once_consumed"):
             call.redirect_reason = decision.reason or "body_not_replayable"
             return None
-        headers = hop.headers.copy()
+        headers = httpx.Headers(fields)
         headers["Host"] = httpx.URL(decision.url).netloc.decode("ascii")
         if decision.drop_secrets:
             call.same_origin = False
@@ -308,10 +308,10 @@ class Transport(_Base, httpx.BaseTransport):
     def _follow(self, call: Call, hop: httpx.Request, body: _Body) -> httpx.Response:
         followed, call.same_origin = 0, True
         while True:
-            response = self._inner.handle_request(hop)
+            fields, response = hop.headers.raw, self._inner.handle_request(hop)
             if response.status_code not in REDIRECTS:
                 return response
-            following = self._next_hop(call, hop, response, followed, body)
+            following = self._next_hop(call, hop, fields, response, followed, body)
             if following is None:
                 return response
             self._collect(response, MAX_BODY_BYTES)
@@ -394,10 +394,10 @@ class AsyncTransport(_Base, httpx.AsyncBaseTransport):
     async def _follow(self, call: Call, hop: httpx.Request, body: _Body) -> httpx.Response:
         followed, call.same_origin = 0, True
         while True:
-            response = await self._inner.handle_async_request(hop)
+            fields, response = hop.headers.raw, await self._inner.handle_async_request(hop)
             if response.status_code not in REDIRECTS:
                 return response
-            following = self._next_hop(call, hop, response, followed, body)
+            following = self._next_hop(call, hop, fields, response, followed, body)
             if following is None:
                 return response
             await self._collect(response, MAX_BODY_BYTES)

@@ -11,7 +11,7 @@ An answer carries the attribute `ration`, a CallInfo; so does each exception. Th
 from __future__ import annotations
 
 import contextlib
-from typing import Any, Dict, Optional, Tuple
+from typing import Any, Dict, Iterator, Optional, Sequence, Tuple
 from urllib.parse import urlsplit
 
 import requests
@@ -73,16 +73,14 @@ class Adapter(requests.adapters.HTTPAdapter):
                        self._closing, before=getattr(request, "ration_before", None))
         answer = _finish(ending, request)
         answer.ration_call = ending.call  # type: ignore[attr-defined]
+        if answer.status_code in REDIRECTS:
+            answer.ration_sent = _as_begun(request, fields)  # type: ignore[attr-defined]
         return answer
 
     def _attempt(self, request: requests.PreparedRequest, fields: Optional["_Fields"], body: "_Body", step: Send,
                  timeout: Any, how: dict) -> Outcome:
         """`fields`: what the request had when its call began, for its caller may have changed them since."""
-        attempt = request
-        if fields is not None and (step.added_headers or fields != _fields_of(request.headers)):
-            attempt = request.copy()
-            attempt.headers = CaseInsensitiveDict(fields.values())
-            attempt.headers.update(step.added_headers)
+        attempt = request if fields is None else _as_begun(request, fields, step.added_headers)
         seconds = step.timeout_ms / 1000
         before = deadline.begin(seconds)
         try:
@@ -150,6 +148,10 @@ class Session(requests.Session):
         location = super().get_redirect_target(resp)
         return location if location is not None and self._decide(resp, location).action == "follow" else None
 
+    def resolve_redirects(self, resp: requests.Response, req: requests.PreparedRequest, *how: Any,
+                          **more: Any) -> Iterator[Any]:
+        return super().resolve_redirects(resp, getattr(resp, "ration_sent", req), *how, **more)
+
     def rebuild_auth(self, prepared_request: requests.PreparedRequest, response: requests.Response) -> None:
         settings = self.adapter.settings
         prepared_request.ration_before = getattr(response, "ration_call", None)  # type: ignore[attr-defined]
@@ -191,6 +193,16 @@ def _fields_of(headers: Any) -> _Fields:
     if isinstance(headers, CaseInsensitiveDict):
         return headers._store.copy()
     return CaseInsensitiveDict(headers)._store
+
+
+def _as_begun(request: requests.PreparedRequest, fields: _Fields,
+              added: Sequence[Tuple[str, str]] = ()) -> requests.PreparedRequest:
+    if not added and fields == _fields_of(request.headers):
+        return request
+    begun = request.copy()
+    begun.headers = CaseInsensitiveDict(fields.values())
+    begun.headers.update(added)
+    return begun
 
 
 def _facts_of(request: requests.PreparedRequest, fields: _Fields) -> RequestFacts:
