@@ -22,8 +22,9 @@ struct Column {
 constexpr Column columns[] = {
     {"facts", "name", "typeof(name)='text'"},
     {"facts", "value",
-     "name NOT IN ('attempts_granted','written_at') OR (typeof(value)='integer' AND value>=0)"},
-    {"attempts", "id", "id>0"},
+     "CASE name WHEN 'attempts_granted' THEN typeof(value)='integer' AND value BETWEEN 0 AND 1<<62"
+     " WHEN 'written_at' THEN typeof(value)='integer' AND value>=0 ELSE 1 END"},
+    {"attempts", "id", "id BETWEEN 1 AND 1<<62"},
     {"attempts", "state", "typeof(state)='integer' AND state IN (1,2,3)"},
     {"attempts", "identity",
      "identity IS NULL OR (typeof(identity)='blob' AND length(identity)>0)"},
@@ -40,7 +41,7 @@ constexpr Column columns[] = {
     {"attempts", "body", "body IS NULL OR typeof(body)='blob'"},
     {"writes", "key", "typeof(key)='text' AND key<>''"},
     {"writes", "at", "typeof(at)='integer' AND at>=0"},
-    {"writes", "attempt", "typeof(attempt)='integer' AND attempt>0"},
+    {"writes", "attempt", "typeof(attempt)='integer' AND attempt BETWEEN 1 AND 1<<62"},
     {"periods", "key", "typeof(key)='text' AND key<>''"},
     {"periods", "start", "typeof(start)='integer' AND start>=0"},
     {"periods", "ends", "typeof(ends)='integer'"},

@@ -313,6 +313,9 @@ absl::Status recognise_ledger(SqliteDatabase& database, const std::string& path)
     if (*version > ledger_schema_version) {
         return refused(path, newer(*version));
     }
+    if (*version < 1) {
+        return refused(path, absl::StrCat("damaged: its schema version is ", *version));
+    }
     absl::StatusOr<std::string> sound = database.text("PRAGMA quick_check(1)");
     if (!sound.ok() || *sound != "ok") {
         return refused(path, absl::StrCat("damaged: ", sound.ok() ? absl::string_view(*sound)

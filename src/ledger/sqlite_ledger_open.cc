@@ -12,6 +12,9 @@ namespace ration {
 
 namespace {
 
+// No ledger gets there: at a million attempts a second it would take 146,000 years.
+constexpr std::int64_t last_attempt_id = std::int64_t{1} << 62;
+
 std::int64_t nanos(Wall wall) {
     return wall.time_since_epoch().count();
 }
@@ -60,7 +63,7 @@ absl::Status SqliteLedger::load_granted() {
         if (!id.ok()) {
             return id.status();
         }
-        if (*id < 0) {
+        if (*id < 0 || *id > last_attempt_id) {
             return absl::FailedPreconditionError(
                 "damaged: how many attempts were granted is unreadable");
         }

@@ -131,8 +131,13 @@ private:
         slip(at, "kind of entity", kind, meant);
     }
 
+    // A plan's number of users is `users`.
+    [[nodiscard]] bool counts_a_kind(std::string_view name) const {
+        return name.ends_with('s') && has(kinds_, name.substr(0, name.size() - 1));
+    }
+
     void check_attribute(Position at, std::string_view name) {
-        if (has(attributes_, name) || has(kinds_, name)) {
+        if (has(attributes_, name) || has(kinds_, name) || counts_a_kind(name)) {
             return;
         }
         const std::string_view meant = slip_of(name, with(attributes_, kinds_), 1);

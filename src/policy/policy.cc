@@ -14,9 +14,7 @@ void PolicyReader::read(const YamlNode& root) {
     if (const YamlNode* routes = root.find("routes")) {
         read_routes(*routes);
     }
-    const std::size_t before_identify = reader_.error_count();
     read_identify(root.find("identify"));
-    const bool kinds_known = reader_.error_count() == before_identify;
     if (const YamlNode* cors = root.find("cors")) {
         read_cors(*cors);
     }
@@ -32,9 +30,6 @@ void PolicyReader::read(const YamlNode& root) {
     note_body_routes();
     if (!over_bound_) {
         check_reach();
-    }
-    if (!kinds_known) {
-        policy_.entity_words.clear();  // a kind that is told to be unknown may be one of those
     }
 }
 

@@ -63,6 +63,7 @@ private:
     bool read_pattern(const YamlNode& node, CredentialRule& rule);
     void read_accepts(const YamlNode* node);
     void read_bound(const YamlNode& node);
+    [[nodiscard]] Selector read_binding(const YamlNode& node);
 
     // read_issue.cc
     void read_issue(const YamlNode& node);
@@ -178,6 +179,7 @@ private:
     std::vector<bool> refusal_used_;
     std::optional<Template> error_shape_;
     bool over_bound_ = false;
+    bool all_routes_known_ = true;  // of the limit that is read: no name among them is a slip
 };
 
 }  // namespace ration

@@ -221,22 +221,22 @@ void PolicyReader::read_bound(const YamlNode& node) {
             reader_.error(entry.key->at, "an entity's kind is one word, and none of the language");
             continue;
         }
-        const auto text = reader_.text(*entry.value, "where an entity is named");
-        if (!text.has_value()) {
-            continue;
-        }
-        auto selector = read_selector(*entry.value, 0, *text);
-        if (!selector.has_value()) {
-            continue;
-        }
-        if (selector->source != Selector::Source::path &&
-            selector->source != Selector::Source::query &&
-            selector->source != Selector::Source::header) {
-            reader_.error(entry.value->at, "an entity is named by path.x, query.x or header.X");
-            continue;
-        }
-        policy_.bound_entities.emplace_back(entry.key->scalar, *std::move(selector));
+        // A kind is known also where what names it is wrong.
+        policy_.bound_entities.emplace_back(entry.key->scalar, read_binding(*entry.value));
     }
+}
+
+Selector PolicyReader::read_binding(const YamlNode& node) {
+    const std::size_t words = policy_.entity_words.size();
+    const auto text = reader_.text(node, "where an entity is named");
+    const auto selector = text ? read_selector(node, 0, *text) : std::nullopt;
+    if (selector && selector->source != Selector::Source::path &&
+        selector->source != Selector::Source::query &&
+        selector->source != Selector::Source::header) {
+        reader_.error(node.at, "an entity is named by path.x, query.x or header.X");
+        policy_.entity_words.resize(words);  // a slip in it needs no second word
+    }
+    return selector.value_or(Selector{});
 }
 
 }  // namespace ration

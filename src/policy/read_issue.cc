@@ -19,18 +19,20 @@ void PolicyReader::read_issue(const YamlNode& node) {
 
 void PolicyReader::read_issue_rule(const YamlNode::Entry& entry) {
     const auto kind = kind_index_.find(entry.key->scalar);
-    if (kind == kind_index_.end() || kind->second <= kind_unknown) {
-        std::vector<std::string_view> known(policy_.kinds.begin() + 2, policy_.kinds.end());
-        reader_.unknown(entry.key->at, "kind of credential", entry.key->scalar, known);
-        return;
+    const bool known = kind != kind_index_.end() && kind->second > kind_unknown;
+    if (!known) {
+        reader_.unknown(entry.key->at, "kind of credential", entry.key->scalar,
+                        {policy_.kinds.begin() + 2, policy_.kinds.end()});
     }
     if (!reader_.mapping(*entry.value, issue_keys)) {
         return;
     }
     IssueRule rule;
-    rule.kind = kind->second;
     rule.at = entry.key->at;
-    read_issue_prefix(*entry.key, rule);
+    if (known) {
+        rule.kind = kind->second;
+        read_issue_prefix(*entry.key, rule);
+    }
     if (const YamlNode* owner = entry.value->find("owner")) {
         Selector selector;
         const auto text = reader_.text(*owner, "the owner's kind");

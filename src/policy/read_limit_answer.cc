@@ -90,7 +90,7 @@ void PolicyReader::read_cost(const YamlNode& node, LimitRule& rule) {
             if (route.has_value() && units.has_value()) {
                 rule.cost.by_route.emplace_back(*route, static_cast<std::uint32_t>(*units));
             }
-            if (route.has_value() && !rule.covers(*route)) {
+            if (route.has_value() && all_routes_known_ && !rule.covers(*route)) {
                 reader_.error(entry.key->at, "the limit does not apply to this route");
             }
         }

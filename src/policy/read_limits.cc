@@ -82,12 +82,15 @@ void PolicyReader::read_limit_name(const YamlNode& node, LimitRule& rule) {
 }
 
 void PolicyReader::read_scope(const YamlNode& node, LimitRule& rule) {
+    all_routes_known_ = true;
     const YamlNode* routes = node.find("routes");
     const YamlNode* except = node.find("except_routes");
     if (routes != nullptr && except != nullptr) {
         reader_.error(except->at, "a limit has routes or except_routes, not both");
     } else if (routes != nullptr) {
+        const std::size_t before = reader_.error_count();
         rule.routes = route_set(*routes);
+        all_routes_known_ = reader_.error_count() == before;
         rule.unmatched = false;
     } else if (except != nullptr) {
         rule.routes = route_set(*except);

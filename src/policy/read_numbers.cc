@@ -92,7 +92,7 @@ void PolicyReader::read_by_route(const YamlNode& node, const Limit& shape, Limit
         if (!route.has_value()) {
             continue;
         }
-        if (named && !rule.routes[*route]) {
+        if (named && all_routes_known_ && !rule.routes[*route]) {
             reader_.error(entry.key->at, "the limit does not apply to this route");
         }
         own[*route] = true;

@@ -107,8 +107,8 @@ void PolicyReader::add_patterns(const YamlNode& node, RouteIndex route) {
 
 void PolicyReader::note_parameters(std::string_view path, RouteIndex route) {
     for (const std::string_view segment : split_text(path, '/')) {
-        if (segment.size() > 2 && segment.front() == '{' && segment.back() == '}') {
-            std::string name(segment.substr(1, segment.size() - 2));
+        if (segment.size() > 2 && segment.front() == '{') {  // "{id" is a slip, and its name known
+            std::string name(segment.substr(1, segment.size() - (segment.back() == '}' ? 2 : 1)));
             if (!policy_.routes[route].has_parameter(name)) {
                 policy_.routes[route].parameters.push_back(name);
             }

@@ -65,11 +65,11 @@ void PolicyReader::read_strike(const YamlNode& node) {
     if (const YamlNode* cleared = node.find("cleared_by_success")) {
         strike.cleared_by_success = reader_.boolean(*cleared, "cleared_by_success").value_or(false);
     }
+    LimitRule block = block_of(node, attempts);
     if (!attempts.numbers.fixed.has_value() || strike.levels.empty()) {
         return;  // and why was said
     }
     strike.failures = *attempts.numbers.fixed;
-    LimitRule block = block_of(node, attempts);
     block.cost.fixed = strike.levels.back().seconds;
     block.numbers.fixed = seconds_bucket(block.cost.fixed);
     block.part = StrikePart::block;

@@ -110,6 +110,10 @@ TEST_F(SqliteCheck, FindsEveryNumberOutOfRange) {
         const char* finding;
     } cases[] = {
         {"UPDATE facts SET value=-1", "1 rows of facts with a wrong 'value'"},
+        {"UPDATE facts SET value=(1<<62)+1", "1 rows of facts with a wrong 'value'"},
+        {"UPDATE attempts SET id=(1<<62)+1 WHERE id=1", "1 rows of attempts with a wrong 'id'"},
+        {"UPDATE writes SET attempt=(1<<62)+1 WHERE attempt=1",
+         "1 rows of writes with a wrong 'attempt'"},
         {"UPDATE attempts SET id=-id WHERE id=1", "1 rows of attempts with a wrong 'id'"},
         {"UPDATE attempts SET state=0 WHERE id=1", "wrong 'state'"},
         {"UPDATE attempts SET state=4 WHERE id=1", "wrong 'state'"},

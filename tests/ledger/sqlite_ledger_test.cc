@@ -319,7 +319,8 @@ TEST(SqliteLedger, AWrongCountOfGrantedAttemptsIsRefusedAtStart) {
         ASSERT_TRUE((*ledger)->apply_one(Reserve{key("k"), {}, {}}, noon).status.ok());
     }
     const std::string good = read_all(path);
-    for (const std::string value : {"'x'", "x'31'", "1.5", "-1", "''", "NULL"}) {
+    for (const std::string value : {"'x'", "x'31'", "1.5", "-1", "''", "NULL",
+                                    "9223372036854775800", "4611686018427387905"}) {
         change_file(path, "UPDATE facts SET value=" + value + " WHERE name='attempts_granted'");
         const absl::Status status = open_status(path);
         EXPECT_NE(status.ToString().find(path + ": damaged: how many attempts were granted"),
@@ -328,6 +329,16 @@ TEST(SqliteLedger, AWrongCountOfGrantedAttemptsIsRefusedAtStart) {
         write_all(path, good);
         EXPECT_TRUE(open_status(path).ok());
     }
+}
+
+TEST(SqliteLedger, ALedgerWithoutASchemaVersionIsRefused) {
+    const TemporaryFolder folder;
+    const std::string path = folder.file("l.db");
+    { ASSERT_TRUE(open_status(path).ok()); }
+    change_file(path, "PRAGMA user_version=0");
+    const std::string why = path + ": damaged: its schema version is 0";
+    EXPECT_EQ(open_status(path).message(), why);
+    EXPECT_EQ(check_sqlite_ledger(path).message(), why);
 }
 
 // A batch fails at its first request; what it would have settled after that is over all the same.

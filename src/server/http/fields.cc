@@ -1,7 +1,9 @@
 #include "server/http/fields.h"
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
+#include <string>
 #include <utility>
 
 #include "base/same_word.h"
@@ -58,33 +60,44 @@ bool is_port(std::string_view text) {
 }  // namespace
 
 bool is_forbidden_in_trailer(std::string_view name) {
-    static constexpr std::array<std::string_view, 24> names = {"authorization",
+    static constexpr std::array<std::string_view, 32> names = {"age",
+                                                               "authorization",
                                                                "cache-control",
                                                                "content-encoding",
                                                                "content-length",
                                                                "content-range",
                                                                "content-type",
                                                                "cookie",
+                                                               "date",
                                                                "expect",
+                                                               "expires",
                                                                "forwarded",
                                                                "host",
                                                                "idempotency-key",
+                                                               "idempotent-replayed",
                                                                "keep-alive",
+                                                               "location",
                                                                "max-forwards",
                                                                "origin",
                                                                "proxy-authenticate",
                                                                "proxy-authorization",
                                                                "proxy-connection",
                                                                "range",
+                                                               "retry-after",
                                                                "set-cookie",
                                                                "te",
                                                                "trailer",
                                                                "transfer-encoding",
                                                                "upgrade",
+                                                               "vary",
+                                                               "warning",
                                                                "connection"};
-    return is_one_of(name, names) || begins_with_word(name, "x-") ||
-           begins_with_word(name, "ration-") || begins_with_word(name, "ratelimit") ||
-           begins_with_word(name, "access-control-") || begins_with_word(name, "if-");
+    // Servers that make variables of fields (CGI) take both for one.
+    std::string hyphens(name);
+    std::replace(hyphens.begin(), hyphens.end(), '_', '-');
+    return is_one_of(hyphens, names) || begins_with_word(hyphens, "x-") ||
+           begins_with_word(hyphens, "ration-") || begins_with_word(hyphens, "ratelimit") ||
+           begins_with_word(hyphens, "access-control-") || begins_with_word(hyphens, "if-");
 }
 
 bool is_token(std::string_view text) {

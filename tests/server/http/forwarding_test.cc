@@ -198,12 +198,14 @@ TEST(Forwarding, InterimAnswersPass) {
 TEST(Forwarding, TrailersBothWays) {
     ScriptedUpstream upstream(
         answer_raw("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nTrailer: X-Sum\r\n\r\n"
-                   "2\r\nok\r\n0\r\nSum: 7\r\nContent-Length: 5\r\nSet-Cookie: a=b\r\n\r\n"));
+                   "2\r\nok\r\n0\r\nSum: 7\r\nContent-Length: 5\r\nSet-Cookie: a=b\r\n"
+                   "Retry-After: 9\r\nIdempotent-Replayed: true\r\nVary: *\r\n\r\n"));
     GatewayWorld world(upstream.port());
     Conn client = world.connect();
     client.send(
         "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\nTE: trailers\r\n"
-        "Connection: TE\r\n\r\n3;ext=\"1\"\r\nabc\r\n0\r\nCheck: 9\r\nAuthorization: x\r\n\r\n");
+        "Connection: TE\r\n\r\n3;ext=\"1\"\r\nabc\r\n0\r\nCheck: 9\r\nAuthorization: x\r\n"
+        "Ration_Workspace: 9\r\nX_Api_Key: 9\r\ncontent_length: 9\r\n\r\n");
     const Message answer = *client.read();
     EXPECT_EQ(answer.body, "ok");
     ASSERT_EQ(answer.trailers.size(), 1U);
