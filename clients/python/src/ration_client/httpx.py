@@ -196,12 +196,9 @@ def _time_limit(seconds: float) -> contextlib.AbstractAsyncContextManager[Any]:
     return _scope(seconds)
 
 
-def _as_begun(call: Optional[Call], request: httpx.Request, fields: _Raw, body: _Body) -> httpx.Request:
-    """The request with the fields that it had when its call began: its caller may have changed them while it waited. A
-    plain call whose body is there waits for nothing."""
-    if call is None and body is _BUFFERED or request.headers.raw == fields:
-        return request
-    return _with_headers(request, httpx.Headers(fields))
+def _as_begun(request: httpx.Request, fields: _Raw) -> httpx.Request:
+    """The request with the fields that it had when its call began: its caller may have changed them while it waited."""
+    return request if request.headers.raw == fields else _with_headers(request, httpx.Headers(fields))
 
 
 def _with_headers(request: httpx.Request, headers: httpx.Headers) -> httpx.Request:
@@ -293,7 +290,8 @@ class Transport(_Base, httpx.BaseTransport):
     def _send(self, call: Optional[Call], request: httpx.Request, fields: _Raw, body: _Body, step: Send) -> Outcome:
         before = deadline.begin(step.timeout_ms / 1000)
         try:
-            attempt = _attempt_request(_as_begun(call, request, fields, body), step)
+            at_once = call is None and body is _BUFFERED  # nothing was waited for
+            attempt = _attempt_request(request if at_once else _as_begun(request, fields), step)
             body.sent = True
             response = self._follow(call, attempt, body) if call and self._follows else self._inner.handle_request(attempt)
             if response.status_code >= 400:
@@ -375,7 +373,8 @@ class AsyncTransport(_Base, httpx.AsyncBaseTransport):
     async def _send(self, call: Optional[Call], request: httpx.Request, fields: _Raw, body: _Body, step: Send) -> Outcome:
         try:
             async with _time_limit(step.timeout_ms / 1000) as limit:
-                attempt = _attempt_request(_as_begun(call, request, fields, body), step)
+                at_once = call is None and body is _BUFFERED  # nothing was waited for
+                attempt = _attempt_request(request if at_once else _as_begun(request, fields), step)
                 body.sent = True
                 response = await (self._follow(call, attempt, body) if call and self._follows
                                   else self._inner.handle_async_request(attempt))
