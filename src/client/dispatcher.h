@@ -99,6 +99,7 @@ public:
     void advance(Now now, Steps& steps);
     // When `advance` has something to do again without anything else happening.
     [[nodiscard]] std::optional<Mono> wake_at() const;
+    // Of a call that was cancelled meanwhile nothing is learnt, and it stays over.
     void ended(Call& call, const Outcome& outcome, Now now);
     // In whatever phase; the transfer of a call that is being sent is the owner's to end.
     void cancel(Call& call, Now now);

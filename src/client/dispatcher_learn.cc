@@ -9,6 +9,9 @@
 namespace ration::client {
 
 void Dispatcher::ended(Call& call, const Outcome& outcome, Now now) {
+    if (call.phase_ != Call::Phase::sending) {
+        return;
+    }
     const Told told = read_answer(outcome, now.wall);
     call.error_type_ = told.error_type;
     learn(call, outcome, told, now);

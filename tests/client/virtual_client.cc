@@ -35,7 +35,7 @@ void VirtualClient::answer(Sent& sent, Nanos after, const Json& reply) {
     const std::uint64_t attempt = sent.asked->attempt;
     at(since_start() + after, [this, &sent, attempt, reply] {
         Asked& asked = *sent.asked;
-        if (asked.ended || asked.attempt != attempt) {
+        if (asked.ended || asked.cancelled || asked.attempt != attempt) {
             return;  // nobody waits for it any more
         }
         Answer answer(reply);

@@ -32,6 +32,7 @@ public:
         std::optional<Wall> retry_at;
         Mono ended_at{};
         std::uint64_t attempt = 0;  // number of the open one
+        bool cancelled = false;
 
         // A status, the name of the attempt's error, or why nothing was sent.
         [[nodiscard]] std::string result() const;
@@ -55,7 +56,11 @@ public:
     void answer(Sent& sent, Nanos after, const Json& reply);
     void never_answer(Sent& sent);
     void at(Nanos since_start, std::function<void()> what);
-    void cancel(Asked& asked) { dispatcher_.cancel(asked.call, now()); }
+    // Its transfer ends too: what was on its way is not answered any more.
+    void cancel(Asked& asked) {
+        asked.cancelled = true;
+        dispatcher_.cancel(asked.call, now());
+    }
     // Until nothing is left to happen, or the time of `since_start` has come.
     void run(std::optional<Nanos> since_start = {});
 
