@@ -92,10 +92,7 @@ void Dispatcher::run(Call& call, Now now, Steps& steps) {
     if (call.phase_ == Phase::pace && !pass_pace(call, now, steps)) {
         return;
     }
-    if (call.phase_ == Phase::gates && !pass_gates(call, now, steps)) {
-        return;
-    }
-    if (call.phase_ == Phase::in_flight && !pass_in_flight(call, now, steps)) {
+    if (!pass_gates(call, now, steps) || !pass_in_flight(call, now, steps)) {
         return;
     }
     if (pass_local_refusals(call, now, steps)) {
@@ -155,6 +152,7 @@ void Dispatcher::take_place(Call& call, Gate* gate) {
     }
 }
 
+// Asked again after a wait for a place in flight: what was learnt meanwhile counts.
 bool Dispatcher::pass_gates(Call& call, Now now, Steps& steps) {
     using What = Gate::Asked::What;
     for (int place = 0; place < call.place_count_ || !call.main_place_; ++place) {
@@ -170,6 +168,7 @@ bool Dispatcher::pass_gates(Call& call, Now now, Steps& steps) {
             return false;
         }
         if (asked.what == What::wait) {
+            leave_line(call);
             if (late(call, asked.until.value_or(now.mono)) || late(call, now.mono + Nanos(1))) {
                 const auto opens =
                     asked.until ? std::optional(wall_at(now, *asked.until)) : std::nullopt;
@@ -182,6 +181,15 @@ bool Dispatcher::pass_gates(Call& call, Now now, Steps& steps) {
     }
     call.phase_ = Call::Phase::in_flight;
     return true;
+}
+
+// It holds up nobody who may go.
+void Dispatcher::leave_line(Call& call) {
+    if (call.phase_ == Call::Phase::in_flight && call.origin_->in_flight) {
+        call.origin_->in_flight->leave(&call);
+        wake_next(*call.origin_);
+    }
+    call.phase_ = Call::Phase::gates;
 }
 
 bool Dispatcher::pass_in_flight(Call& call, Now now, Steps& steps) {

@@ -113,6 +113,7 @@ private:
     void take_main_place(Call& call, Now now);
     static void take_place(Call& call, Gate* gate);
     [[nodiscard]] bool pass_gates(Call& call, Now now, Steps& steps);
+    void leave_line(Call& call);
     [[nodiscard]] bool pass_in_flight(Call& call, Now now, Steps& steps);
     [[nodiscard]] bool pass_local_refusals(Call& call, Now now, Steps& steps);
     void send(Call& call, Now now, Steps& steps);

@@ -151,6 +151,9 @@ RC_GTEST_PROP(Dispatcher, NobodyGoesEarlyAndEveryCallEnds, ()) {
     ClientOptions options;
     options.policy.attempt_timeout = std::chrono::seconds(3);
     options.policy.total_deadline = std::chrono::seconds(30);
+    if (*rc::gen::arbitrary<bool>()) {
+        options.concurrency = {.initial = *rc::gen::inRange(1U, 5U)};
+    }
     VirtualClient world(options, random);
     Moody moody{world, {}};
     world.server = [&](VirtualClient::Sent& sent) { moody.serve(sent); };

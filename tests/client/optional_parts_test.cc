@@ -23,8 +23,8 @@ protected:
         };
         return *world_;
     }
-    VirtualClient::Asked& ask() {
-        return world_->ask(policy_, [](Call& call) { call.bucket = "b"; });
+    VirtualClient::Asked& ask(const std::string& bucket = "b") {
+        return world_->ask(policy_, [&](Call& call) { call.bucket = bucket; });
     }
     std::string result() {
         const VirtualClient::Asked& asked = ask();
@@ -110,6 +110,27 @@ TEST_F(OptionalParts, TheInFlightLimitHoldsAndMoves) {
     }
     EXPECT_GT(most, 2U);
     EXPECT_LT(most, 10U);
+}
+
+// Those in line for a place have passed their gate, which closes before they get it.
+TEST_F(OptionalParts, WhoeverGetsAPlaceInFlightAsksTheGateAgain) {
+    ClientOptions options;
+    options.concurrency = {.initial = 1, .max = 1};
+    VirtualClient& world =
+        start(options, {{"status", 429}, {"headers", {{"Retry-After", "3"}}}}, milliseconds(10));
+    ask();
+    ask();
+    ask();
+    const VirtualClient::Asked& other = ask("other");
+    world.at(milliseconds(10), [&] { reply = {{"status", 200}}; });
+    world.run(milliseconds(20));
+    EXPECT_EQ(other.result(), "200") << "nobody who has to wait is in front of it";
+    EXPECT_EQ(world.sends().size(), 2U);
+    world.run();
+    ASSERT_EQ(world.sends().size(), 4U);
+    EXPECT_GE(world.sends()[2].at - start_of_cases().mono, seconds(3));
+    EXPECT_EQ(world.asked()[1].result(), "200");
+    EXPECT_EQ(world.asked()[2].result(), "200");
 }
 
 TEST_F(OptionalParts, TheLoadShaperSpacesSendsInTheirOrder) {

@@ -86,14 +86,10 @@ export class Call {
         if (this.shared.pacer !== null) {
             await this.paced();
         }
-        const tickets = [];
+        const tickets = this.gates(this.clock.now())
+            .map((gate) => ({gate, ticket: makeTicket(this.waiter.wake, this.spread)}));
         try {
-            for (const gate of this.gates(this.clock.now())) {
-                const ticket = makeTicket(this.waiter.wake, this.spread);
-                tickets.push({gate, ticket});
-                await this.passGate(gate, ticket);
-            }
-            await this.passLimit();
+            await this.passStations(tickets);
         } catch (error) {
             this.giveBack(tickets);
             throw error;
@@ -120,33 +116,43 @@ export class Call {
         return narrow ? [narrow, main] : [main];
     }
 
-    async passGate(gate, ticket) {
-        for (;;) {
-            const now = this.clock.now();
-            const answer = gate.ask(ticket, now);
-            if (answer === 'go') {
-                return;
+    // The gates, then the in-flight limit. After a wait all are asked again: what was learnt meanwhile counts.
+    async passStations(tickets) {
+        const {concurrency} = this.origin;
+        const place = {wake: this.waiter.wake};
+        try {
+            for (;;) {
+                const waitUntil = this.askGates(tickets);
+                if (waitUntil !== undefined) {
+                    concurrency?.leave(place); // it holds up nobody who may go
+                    this.stopIfLate(waitUntil ?? this.clock.now(), waitUntil);
+                    await this.wait(waitUntil, 'gate');
+                } else if (concurrency === null || concurrency.ask(place)) {
+                    return;
+                } else {
+                    this.stopIfLate(this.clock.now(), null);
+                    await this.wait(null, 'concurrency');
+                }
             }
-            if (answer.rejectUntil !== undefined) {
-                throw this.refusal('gate_closed', this.clock.wall() + answer.rejectUntil - now);
-            }
-            this.stopIfLate(answer.waitUntil ?? now, answer.waitUntil);
-            await this.wait(answer.waitUntil, 'gate');
+        } catch (error) {
+            concurrency?.leave(place);
+            throw error;
         }
     }
 
-    async passLimit() {
-        const {concurrency} = this.origin;
-        const ticket = {wake: this.waiter.wake};
-        try {
-            while (concurrency && !concurrency.ask(ticket)) {
-                this.stopIfLate(this.clock.now(), null);
-                await this.wait(null, 'concurrency');
+    // Undefined when all let the call go, else until when it has to wait (null: until it is woken).
+    askGates(tickets) {
+        const now = this.clock.now();
+        for (const {gate, ticket} of tickets) {
+            const answer = gate.ask(ticket, now);
+            if (answer.rejectUntil !== undefined) {
+                throw this.refusal('gate_closed', this.clock.wall() + answer.rejectUntil - now);
             }
-        } catch (error) {
-            concurrency.leave(ticket);
-            throw error;
+            if (answer !== 'go') {
+                return answer.waitUntil;
+            }
         }
+        return undefined;
     }
 
     passLocalRefusals(now) {

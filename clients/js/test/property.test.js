@@ -1,10 +1,12 @@
-// Random and mangled headers: reading never throws, never gives a number that is no wait. The seed
-// is printed; RATION_SEED=... runs the same again.
+// Random and mangled headers: reading never throws, never gives a number that is no wait. Random calls: none goes early,
+// each ends. The seed is printed; RATION_SEED=... runs the same again.
 
 import assert from 'node:assert/strict';
 import {test} from 'node:test';
 
 import * as core from '../src/core.js';
+import {createClient} from '../src/index.js';
+import {VirtualClock, neverUntilAborted, toResponse, transportError} from './virtual.js';
 
 const NOW = 1_795_996_800_000;
 const ROUNDS = 20_000;
@@ -140,4 +142,53 @@ function finishOne(gate, ticket, now, random) {
     }
     gate.done(ticket, {told: kind === 2 ? null : none, refused: false}, now);
     return -Infinity;
+}
+
+test(`no call goes early, and whenever they are cancelled nothing of them is left (seed ${SEED})`, async () => {
+    const random = generator(SEED);
+    for (let round = 0; round < 60; round += 1) {
+        await callsRound(random, round % 2 === 0 ? {} : {concurrency: {initial: 1, max: 1}});
+    }
+});
+
+async function callsRound(random, options) {
+    const clock = new VirtualClock(NOW);
+    const whole = (below) => Math.floor(random() * below);
+    let told = -Infinity;
+    const early = [];
+    let mood = () => whole(7);
+    const fetch = async (url, {signal}) => {
+        if (clock.now() < told) {
+            early.push({at: clock.now(), told});
+        }
+        const kind = mood();
+        await Promise.race([neverUntilAborted(signal), ...(kind === 0 ? [] : [clock.sleep(whole(400))])]);
+        if (kind === 1) {
+            throw transportError('connection_lost');
+        }
+        if (kind > 3) {
+            return toResponse({status: 200});
+        }
+        const seconds = 1 + whole(4);
+        told = Math.max(told, clock.now() + 1000 * seconds);
+        return toResponse({status: 429, headers: {'Retry-After': String(seconds)}});
+    };
+    const client = createClient({
+        fetch, clock, random, bucket: 'origin', attemptTimeoutMs: 3000, totalDeadlineMs: 30_000, ...options,
+    });
+    const call = async (at, cancelAfter) => {
+        await clock.sleep(at);
+        const controller = new AbortController();
+        if (cancelAfter !== null) {
+            clock.setTimeout(() => controller.abort(new Error('enough')), cancelAfter);
+        }
+        await client('http://api.example/', {signal: controller.signal}).catch(() => {});
+    };
+    const calls = Array.from({length: 1 + whole(30)}, () => call(whole(5000), random() < 0.3 ? whole(5000) : null));
+    await clock.drive(Promise.all(calls));
+    assert.deepEqual(early, []);
+    const {gates: [{inFlight, waiting}]} = client.stats();
+    assert.deepEqual({inFlight, waiting}, {inFlight: 0, waiting: 0});
+    mood = () => 6;
+    assert.equal((await clock.drive(client('http://api.example/'))).status, 200);
 }

@@ -1,5 +1,5 @@
-"""Random and mangled headers: reading never raises, never gives a number that is no wait. The seed is printed
-with a failure; RATION_SEED=... runs the same again."""
+"""Random and mangled headers: reading never raises, never gives a number that is no wait. Random calls: none goes
+early, each ends. The seed is printed with a failure; RATION_SEED=... runs the same again."""
 
 import datetime
 import math
@@ -8,6 +8,7 @@ import random
 import unittest
 
 from ration_client import core
+from virtual import World
 
 NOW = 1_795_996_800_000
 ROUNDS = 10_000
@@ -96,6 +97,42 @@ class Properties(unittest.TestCase):
         else:
             gate.done(ticket, core.Told(status=200) if kind == 2 else None, False, now)
         return now + wait if kind < 2 else -math.inf
+
+    def test_no_call_goes_early_and_nothing_of_it_is_left(self):
+        for number in range(200):
+            self.calls_round({"concurrency": {"initial": 1, "max": 1}} if number % 2 else {}, watched=number % 4 < 2)
+
+    def calls_round(self, options, watched):
+        pick, early = self.random.randrange, []
+
+        def reply(send):
+            early.extend(each for each in world.sends if each.get("status") == 429 and each["until"] > send["at"])
+            mood, delay, seconds = pick(7), pick(400), 1 + pick(4)
+            if mood < 2:
+                return (None, None) if mood else (delay, core.Outcome(error="connection_lost"))
+            if mood > 3:
+                return delay, core.Outcome(status=200, header={}.get)
+            send["until"] = send["at"] + delay + 1000 * seconds
+            return delay, core.Outcome(status=429, header={"retry-after": str(seconds)}.get)
+
+        world = World(NOW, reply, watched=watched, random=self.random.random, bucket="origin", attempt_timeout_ms=3000,
+                      total_deadline_ms=30_000, **options)
+        running = []
+        for _ in range(1 + pick(30)):
+            at, cancelled, after = pick(5000), self.random.random() < 0.3, pick(5000)
+            world.clock.at(at, lambda cancelled=cancelled, moment=at + after: self.begin(world, running, cancelled, moment))
+        world.clock.run()
+        self.assertEqual(early, [], SEED)
+        self.assertEqual([call for call in running if call.ending is None], [], SEED)
+        gates, origins = world.shared.stats()["gates"], world.shared.origins.values()
+        self.assertEqual({(gate["in_flight"], gate["waiting"]) for gate in gates}, {(0, 0)}, SEED)
+        self.assertEqual({origin.concurrency.in_flight for origin in origins if origin.concurrency} | {0}, {0}, SEED)
+
+    def begin(self, world, running, cancelled, moment):
+        call = world.start("GET", "/v1/quote")
+        running.append(call)
+        if cancelled:
+            world.clock.at(moment, call.cancel)
 
 
 if __name__ == "__main__":

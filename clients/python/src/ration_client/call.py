@@ -14,7 +14,7 @@ from typing import Any, Callable, Dict, Generator, List, NamedTuple, Optional, S
 
 from .decide import NOTHING_TOLD, CallState, Decision, Outcome, Told, decide, read_answer
 from .extras import Concurrency
-from .gate import ENTERED, Gate, Ticket
+from .gate import ENTERED, Answer, Gate, Ticket
 from .plain import CallInfo, Plain, Send, doubt_key, gate_key, key_of
 from .policy import Policy
 from .shared import Origin, RequestFacts, Shared, key_rule
@@ -176,14 +176,12 @@ class Call:
 
     def _admitted(self) -> Generator[Want, Any, None]:
         now = self._clock.now()
-        for gate in self._gates(now):
-            if gate.enter(now):
-                self._tickets.append((gate, ENTERED))
-            else:
-                yield from self._wait_at(gate)
-                now = self._clock.now()
-        if self._origin.concurrency:
-            yield from self._pass_limit(self._origin.concurrency)
+        gates = self._gates(now)
+        if len(gates) == 1 and not self._origin.concurrency and gates[0].enter(now):
+            self._tickets.append((gates[0], ENTERED))
+        else:
+            self._tickets += [(gate, Ticket(self.wake, self._spread)) for gate in gates]
+            yield from self._pass_stations(self._origin.concurrency)
         self._pass_local_refusals()
 
     def _gates(self, now: float) -> Sequence[Gate]:
@@ -196,27 +194,37 @@ class Call:
         narrow = shared.narrow_gates.find(self._narrow_key)
         return (narrow, main) if narrow else (main,)
 
-    def _wait_at(self, gate: Gate) -> Generator[Want, Any, None]:
-        ticket = Ticket(self.wake, self._spread)
-        self._tickets.append((gate, ticket))
-        while True:
-            now = self._clock.now()
+    def _pass_stations(self, concurrency: Optional[Concurrency]) -> Generator[Want, Any, None]:
+        """The gates, then the in-flight limit. After a wait all are asked again: what was learnt meanwhile counts."""
+        try:
+            while True:
+                now = self._clock.now()
+                answer = self._ask_gates(now)
+                if not answer.go:
+                    if concurrency:
+                        concurrency.leave(self.wake)  # it holds up nobody who may go
+                    self._stop_if_late(now if answer.wait_until is None else answer.wait_until, answer.wait_until)
+                    yield from self._wait(answer.wait_until, "gate")
+                elif concurrency is None or concurrency.ask(self.wake):
+                    return
+                else:
+                    self._stop_if_late(now, None)
+                    yield from self._wait(None, "concurrency")
+        except BaseException:
+            if concurrency:
+                concurrency.leave(self.wake)
+            raise
+
+    def _ask_gates(self, now: float) -> Answer:
+        """The first that is no go, else the last."""
+        answer = Answer(True)
+        for gate, ticket in self._tickets:
             answer = gate.ask(ticket, now)
-            if answer.go:
-                return
             if answer.reject_until is not None:
                 self._refuse("gate_closed", self._clock.wall() + answer.reject_until - now)
-            self._stop_if_late(now if answer.wait_until is None else answer.wait_until, answer.wait_until)
-            yield from self._wait(answer.wait_until, "gate")
-
-    def _pass_limit(self, concurrency: Concurrency) -> Generator[Want, Any, None]:
-        try:
-            while not concurrency.ask(self.wake):
-                self._stop_if_late(self._clock.now(), None)
-                yield from self._wait(None, "concurrency")
-        except BaseException:
-            concurrency.leave(self.wake)
-            raise
+            if not answer.go:
+                break
+        return answer
 
     def _pass_local_refusals(self) -> None:
         origin, now = self._origin, self._clock.now()
