@@ -28,9 +28,9 @@ export class Attempt {
         const {shared, request, settings} = call;
         this.at = until;
         shared.deadlines.add(this);
-        this.transfer = openTransfer(settings.fetch ?? globalThis.fetch, request);
         this.hop = firstHop(call);
         try {
+            this.transfer = openTransfer(settings.fetch ?? globalThis.fetch, request);
             this.sendHop(this.hop).then((response) => this.answered(response), (error) => this.failed(error));
         } catch (error) {
             this.failed(error);
@@ -75,7 +75,7 @@ export class Attempt {
         const {call, settle, transfer} = this;
         this.settle = null;
         call.shared.deadlines.remove(this);
-        transfer.over(answered);
+        transfer?.over(answered); // none for a signal that is no signal
         outcome.transfer = transfer;
         settle(outcome);
     }

@@ -92,6 +92,18 @@ test('cancelled before it began', async () => {
     assert.equal((await log()).length, 0);
 });
 
+test('given a signal that is none', async () => {
+    const {url, log} = await server.script([reply(200)]);
+    const timers = count('Timeout');
+    const client = createClient();
+    for (const signal of [{}, 'stop', 1]) {
+        await assert.rejects(client(url, {signal}), TypeError);
+    }
+    assert.equal(client.stats().gates[0].inFlight, 0);
+    await until(() => count('Timeout') <= timers, 'a timer is left');
+    assert.equal((await log()).length, 0);
+});
+
 test('an abort still cuts a body that is being read', async () => {
     const {url} = await server.script([{reply: 'HTTP/1.1 200 OK\nContent-Length: 100\n\nbegun', end: 'stall'}]);
     const controller = new AbortController();
