@@ -108,7 +108,10 @@ int run_call(const CallArguments& arguments) {
     }
     output.stream() << result.body << std::flush;
     if (!output.stream()) {
-        return wrong_use("the answer cannot be written");
+        std::cerr << "ration call: the answer cannot be written\n";
+        const int lost = exit_code_of_lost(result, method);
+        tell_key(arguments, result, lost);
+        return lost;
     }
     if (code != exit_good) {
         std::cerr << "ration call: " << ending_of(result) << '\n';

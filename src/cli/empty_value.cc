@@ -28,6 +28,20 @@ std::string without_only_delimiters(const CLI::Option& option, std::string value
     return only ? std::string() : value;
 }
 
+// The parser reads 010 as 8 and 0x10 as 16.
+std::string why_no_number(const std::string& value) {
+    const std::size_t sign = value.starts_with('-') || value.starts_with('+') ? 1 : 0;
+    const std::string_view digits = std::string_view(value).substr(sign);
+    const bool octal = digits.size() > 1 && digits[0] == '0' && digits[1] != '.';
+    const bool plain = digits.find_first_not_of("0123456789.") == std::string_view::npos;
+    return octal || !plain ? value + " is no number in decimal digits" : std::string();
+}
+
+bool takes_number(const CLI::Option& option) {
+    const std::string type = option.get_type_name();
+    return type == "INT" || type == "UINT" || type == "FLOAT";
+}
+
 // The command of that name below `command`; itself when there is none.
 const CLI::App* command_named(const CLI::App& command, const std::string& word) {
     for (const CLI::App* below : command.get_subcommands(nullptr)) {
@@ -49,6 +63,10 @@ void refuse_empty_values(CLI::App& app) {
                     return value.empty() ? std::string("the value is empty") : std::string();
                 },
                 std::string()));
+        }
+        if (takes_number(*option)) {
+            option->check(CLI::Validator(
+                [](const std::string& value) { return why_no_number(value); }, std::string()));
         }
     }
     for (CLI::App* command : app.get_subcommands(nullptr)) {

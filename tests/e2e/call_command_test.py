@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """`ration call` as scripts and people use it: exit codes, what is written where, lists of jobs."""
 
+import fcntl
 import collections
 import contextlib
 import http.server
@@ -163,12 +164,25 @@ class ExitCodes(unittest.TestCase):
                 self.assertEqual(call("-d", "x", "--idempotency-key", "auto", server.url())[0], 4)
                 self.assertEqual(call(server.url())[0], 4)
 
+    def test_an_answer_that_cannot_be_written_is_none(self):
+        with Server(answer(200, "x")) as server, open("/dev/full", "w") as full:
+            def code(*arguments):
+                return subprocess.run(command(*arguments, server.url()), stdout=full, stderr=subprocess.PIPE, timeout=60)
+            self.assertEqual(code("-d", "x").returncode, 5)
+            keyed = code("-d", "x", "--idempotency-key", "auto")
+            self.assertEqual(keyed.returncode, 4)
+            self.assertIn(b"the answer cannot be written", keyed.stderr)
+            self.assertIn(b"--idempotency-key", keyed.stderr)
+            self.assertEqual(code().returncode, 4)
+
     def test_wrong_use(self):
         for arguments in ([], ["nonsense"], ["ftp://127.0.0.1/"], ["http://u:p@127.0.0.1/"],
                           ["--max-wait", "soon", "http://127.0.0.1:1/"], ["-H", "no colon", "http://127.0.0.1:1/"],
                           ["-H", "Bad Name: x", "http://127.0.0.1:1/"], ["-d", "@/no/such", "http://127.0.0.1:1/"],
                           ["--rate", "60", "http://127.0.0.1:1/"], ["--rate", "0/min", "http://127.0.0.1:1/"],
                           ["--parallel", "0", "http://127.0.0.1:1/"], ["--parallel", "257", "http://127.0.0.1:1/"],
+                          ["--retries", "010", "http://127.0.0.1:1/"], ["--retries", "0x10", "http://127.0.0.1:1/"],
+                          ["--retries", "1e1", "http://127.0.0.1:1/"],
                           ["--each", "/no/such"], ["--results", "x", "http://127.0.0.1:1/"], ["--no-such-option"],
                           ["-d", "@/", "http://127.0.0.1:1/"], ["--each", "/", "http://127.0.0.1:1/"],
                           ["--deadline", "0s", "http://127.0.0.1:1/"], ["--timeout", "0s", "http://127.0.0.1:1/"],
@@ -490,6 +504,23 @@ class Lists(unittest.TestCase):
             arguments = ("--each", str(self.jobs), "--results", str(self.results), server.url())
             self.assertEqual((call(*arguments)[0], len(server.seen)), (0, 2))
             self.assertEqual((call(*arguments)[0], len(server.seen)), (0, 2))
+
+    def test_one_run_at_a_time_has_the_results(self):
+        self.jobs.write_text("/a\n")
+        with Server(answer(200)) as server, self.results.open("w") as held:
+            fcntl.flock(held, fcntl.LOCK_EX)
+            arguments = ("--each", str(self.jobs), "--results", str(self.results), server.url())
+            code, _, errors = call(*arguments)
+            self.assertEqual((code, len(server.seen)), (2, 0))
+            self.assertIn(f"{self.results}: another run", errors)
+            fcntl.flock(held, fcntl.LOCK_UN)
+            self.assertEqual((call(*arguments)[0], len(server.seen)), (0, 1))
+
+    def test_results_go_to_no_device(self):
+        self.jobs.write_text("/a\n")
+        code, _, errors = call("--each", str(self.jobs), "--results", "/dev/full", "http://127.0.0.1:1/")
+        self.assertEqual(code, 2)
+        self.assertIn("/dev/full: is a pipe, a socket or a device", errors)
 
     def test_a_file_of_something_else_is_not_written_to(self):
         self.jobs.write_text("/a\n")

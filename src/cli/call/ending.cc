@@ -61,6 +61,13 @@ int exit_code_of(const ClientResult& result, std::string_view method) {
     return limited ? exit_limited : exit_refused;
 }
 
+int exit_code_of_lost(const ClientResult& result, std::string_view method) {
+    if (!result.ok()) {
+        return exit_code_of(result, method);
+    }
+    return repeatable(result, method) ? exit_no_answer : exit_unknown;
+}
+
 std::string ending_of(const ClientResult& result) {
     std::string text = result.error         ? std::string(name(*result.error))
                        : result.status != 0 ? cat(result.status)

@@ -23,6 +23,9 @@ inline constexpr int exit_interrupted = 130;
 // It was sent, nobody knows what came of it, and it has no key to ask again under.
 [[nodiscard]] bool may_have_been_done(const ClientResult& result, std::string_view method);
 
+// Of a call whose answer came and could not be passed on: to whoever asked it is none.
+[[nodiscard]] int exit_code_of_lost(const ClientResult& result, std::string_view method);
+
 // "429 rate_limited after 6 attempts (attempts_exhausted); try again from 2026-11-30T00:01:00Z"
 [[nodiscard]] std::string ending_of(const ClientResult& result);
 

@@ -1,5 +1,9 @@
 #include "cli/call/job_list.h"
 
+#include <fcntl.h>
+#include <sys/file.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <array>
 #include <iostream>
@@ -10,6 +14,7 @@
 #include "client/access.h"
 #include "client/url.h"
 #include "nlohmann/json.hpp"
+#include "policy/yaml_source.h"
 #include "wire/decimal.h"
 
 namespace ration {
@@ -180,6 +185,9 @@ absl::StatusOr<std::unique_ptr<ResultLog>> ResultLog::open(const std::string& pa
     if (path.empty()) {
         return log;
     }
+    if (absl::Status status = log->hold(path); !status.ok()) {
+        return status;
+    }
     if (absl::Status status = log->read(path); !status.ok()) {
         return status;
     }
@@ -195,6 +203,27 @@ absl::StatusOr<std::unique_ptr<ResultLog>> ResultLog::open(const std::string& pa
         return wrong(cat(path, ": cannot be written"));
     }
     return log;
+}
+
+ResultLog::~ResultLog() {
+    if (held_ >= 0) {
+        ::close(held_);
+    }
+}
+
+// Two runs at once would each do what the other has not yet written down.
+absl::Status ResultLog::hold(const std::string& path) {
+    if (const std::string why = why_not_a_file(path); !why.empty()) {
+        return wrong(cat(path, ": ", why));
+    }
+    held_ = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+    if (held_ < 0) {
+        return wrong(cat(path, ": cannot be written"));
+    }
+    if (::flock(held_, LOCK_EX | LOCK_NB) != 0) {
+        return absl::FailedPreconditionError(cat(path, ": another run writes its results there"));
+    }
+    return absl::OkStatus();
 }
 
 absl::Status ResultLog::read(const std::string& path) {

@@ -39,7 +39,9 @@ enum class JobState : std::uint8_t { done, failed, unknown, open };
 // Where results go, one JSON line each: to a file that remembers what is over, or to stdout.
 class ResultLog {
 public:
-    // Reads what the file already says. FailedPrecondition: it is not of such a run.
+    ~ResultLog();
+    // Reads what the file already says, and holds it until the end. FailedPrecondition: it is not
+    // of such a run, or another run holds it.
     [[nodiscard]] static absl::StatusOr<std::unique_ptr<ResultLog>> open(const std::string& path);
 
     // How an earlier run ended the job; nullopt: it is to be done.
@@ -52,8 +54,10 @@ public:
 
 private:
     ResultLog() = default;
+    [[nodiscard]] absl::Status hold(const std::string& path);
     [[nodiscard]] absl::Status read(const std::string& path);
 
+    int held_ = -1;
     std::string run_;
     struct Over {
         std::string hash;  // of the job's text
