@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """`ration call` as scripts and people use it: exit codes, what is written where, lists of jobs."""
 
-import fcntl
 import collections
 import contextlib
+import fcntl
 import http.server
 import json
 import os
