@@ -43,6 +43,9 @@ export function rejectProbability(requests, accepts, k) {
 
 export class Throttle {
     constructor({k = 2, windowMs = 120_000} = {}) {
+        if (!(k >= 1 && windowMs > 0)) {
+            throw new TypeError('throttle needs a k of at least 1 and windowMs above 0');
+        }
         this.k = k;
         this.window = new Window(windowMs);
     }
@@ -66,8 +69,8 @@ export class Throttle {
 // call probes.
 export class Breaker {
     constructor({windowMs = 10_000, minOutcomes = 10, failureRatio = 0.5, openMs = 5_000} = {}) {
-        if (!(windowMs > 0 && minOutcomes >= 1 && failureRatio > 0 && openMs >= 0)) {
-            throw new TypeError('breaker needs windowMs and failureRatio above 0 and minOutcomes of at least 1');
+        if (!(windowMs > 0 && minOutcomes >= 1 && failureRatio > 0 && failureRatio <= 1 && openMs >= 0)) {
+            throw new TypeError('breaker needs windowMs above 0, minOutcomes of at least 1 and a failureRatio above 0 and at most 1');
         }
         Object.assign(this, {windowMs, minOutcomes, failureRatio, openMs});
         this.window = new Window(windowMs);

@@ -8,9 +8,10 @@
 // All calls of one client share what answers told: make one client and keep it.
 
 import {Call} from './call.js';
+import {check, checkNames, isFunction, isListOf, isNumber, isToken, isWhole} from './checks.js';
 import {SYSTEM_CLOCK} from './clock.js';
 import {markOf} from './marks.js';
-import {PlainCalls} from './plain.js';
+import {HOOKS, PlainCalls} from './plain.js';
 import {DEFAULT_POLICY, makePolicy} from './policy.js';
 import {
     NOTHING, ORIGIN_BUCKET, PATH_BUCKET, PlaceBook, copyHeaders, readRequest, routeMatcher, standardCredential,
@@ -55,21 +56,12 @@ export function createClient(options = {}) {
     return client;
 }
 
-// A misspelt option would be one that does nothing.
-function checkNames(given, known) {
-    for (const name of Object.keys(given)) {
-        if (!known.has(name)) {
-            throw new TypeError(`there is no option ${name}`);
-        }
-    }
-}
-
 function makeSettings(options) {
-    checkNames(options, CLIENT_OPTIONS);
+    checkNames('settings', options, CLIENT_OPTIONS);
     const policy = makePolicy(options.nested ? {...options, maxRetries: 0} : options);
-    return {
+    const settings = {
         policy,
-        nested: options.nested === true,
+        nested: options.nested ?? false,
         fetch: options.fetch ?? null, // the platform's, as it is when a call is made
         clock: options.clock ?? SYSTEM_CLOCK,
         random: options.random ?? Math.random,
@@ -80,22 +72,62 @@ function makeSettings(options) {
         makesKey: keyRule(policy.idempotency),
         bufferBody: options.bufferBody ?? DEFAULT_BUFFER,
         bufferStreams: options.bufferStreams ?? false,
-        wholeAnswers: options.wholeAnswers ?? 0,
+        wholeAnswers: checkedWhole('wholeAnswers', options.wholeAnswers ?? 0),
         redirects: options.redirects ?? (IN_BROWSER ? 'platform' : 'client'),
         attemptHeader: options.attemptHeader === undefined ? (IN_BROWSER ? null : 'Retry-Attempt') : options.attemptHeader,
         secretHeaders: options.secretHeaders ?? ['X-Api-Key'],
         maxGates: options.maxGates ?? MAX_GATES,
-        breaker: optional(options.breaker, ['windowMs', 'minOutcomes', 'failureRatio', 'openMs']),
-        throttle: optional(options.throttle, ['k', 'windowMs']),
-        concurrency: optional(options.concurrency, ['initial', 'min', 'max', 'increasePerWindow', 'decreaseFactor',
-            'decreaseAtMostEveryMs']),
-        pace: optional(options.pace, ['ratePerMin', 'burst']),
+        breaker: optional('breaker', options.breaker, ['windowMs', 'minOutcomes', 'failureRatio', 'openMs']),
+        throttle: optional('throttle', options.throttle, ['k', 'windowMs']),
+        concurrency: optional('concurrency', options.concurrency, ['initial', 'min', 'max', 'increasePerWindow',
+            'decreaseFactor', 'decreaseAtMostEveryMs']),
+        pace: optional('pace', options.pace, ['ratePerMin', 'burst']),
     };
+    checkSettings(settings);
+    return settings;
 }
 
-function optional(value, names) {
-    checkNames(value || {}, new Set(names));
-    return value === true ? {} : value || null;
+function checkSettings(settings) {
+    for (const name of ['nested', 'bufferStreams']) {
+        check(name, typeof settings[name] === 'boolean', 'true or false');
+    }
+    for (const name of ['random', 'newKey', 'credential']) {
+        check(name, isFunction(settings[name]), 'a function');
+    }
+    check('fetch', settings.fetch === null || isFunction(settings.fetch), 'a function');
+    for (const name of ['now', 'wall', 'setTimeout', 'clearTimeout']) {
+        check('clock', isFunction(settings.clock[name]), `an object with a function ${name}`);
+    }
+    checkNames('hooks', settings.hooks, new Set(HOOKS));
+    for (const name of HOOKS) {
+        check(`hooks.${name}`, settings.hooks[name] === undefined || isFunction(settings.hooks[name]), 'a function');
+    }
+    checkedWhole('bufferBody', settings.bufferBody);
+    check('maxGates', isWhole(settings.maxGates) && settings.maxGates >= 1, 'a whole number of at least 1');
+    check('redirects', settings.redirects === 'client' || settings.redirects === 'platform', "'client' or 'platform'");
+    check('attemptHeader', [null, ''].includes(settings.attemptHeader) || isToken(settings.attemptHeader),
+        'the name of a field or null');
+    check('secretHeaders', isListOf(settings.secretHeaders, isToken), 'an array of names of fields');
+}
+
+function checkedWhole(name, value) {
+    check(name, isWhole(value), 'a whole number of at least 0');
+    return value;
+}
+
+// One of the optional parts: null when it is off, else its numbers.
+function optional(name, value, names) {
+    if (value === undefined || value === null || value === false) {
+        return null;
+    }
+    if (value === true && name !== 'pace') {
+        return {};
+    }
+    checkNames(name, value, new Set(names));
+    for (const [own, number] of Object.entries(value)) {
+        check(`${name}.${own}`, number === undefined || isNumber(number), 'a number of at least 0');
+    }
+    return {...value};
 }
 
 function bucketOf(bucket) {
@@ -105,9 +137,7 @@ function bucketOf(bucket) {
     if (bucket === 'origin') {
         return ORIGIN_BUCKET;
     }
-    if (typeof bucket !== 'function') {
-        throw new TypeError("bucket must be 'path', 'origin' or a function");
-    }
+    check('bucket', isFunction(bucket), "'path', 'origin' or a function");
     return bucket;
 }
 
@@ -119,17 +149,17 @@ function keyRule(idempotency) {
         const matches = routeMatcher(idempotency);
         return (method, url) => matches(method, url.pathname);
     }
-    if (typeof idempotency !== 'function') {
-        throw new TypeError("idempotency must be 'caller', 'auto', an array of routes or a function");
-    }
     return idempotency;
 }
 
 function policyOf(settings, own) {
-    if (own === NOTHING || Object.keys(own).length === 0) {
+    if (own === NOTHING) {
         return settings.policy;
     }
-    checkNames(own, CALL_OPTIONS);
+    checkNames('ration', own, CALL_OPTIONS);
+    if (Object.keys(own).length === 0) {
+        return settings.policy;
+    }
     return makePolicy({...settings.policy, ...own, ...(settings.nested ? {maxRetries: 0} : {})});
 }
 
@@ -145,7 +175,7 @@ function settingsOf(settings, own) {
         changed.makesKey = keyRule(own.idempotency);
     }
     if (own.wholeAnswers !== undefined) {
-        changed.wholeAnswers = own.wholeAnswers;
+        changed.wholeAnswers = checkedWhole('wholeAnswers', own.wholeAnswers);
     }
     return Object.keys(changed).length === 0 ? settings : {...settings, ...changed};
 }

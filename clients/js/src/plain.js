@@ -14,7 +14,7 @@ import {ORIGIN_BUCKET, PATH_BUCKET, askedPlainly, fieldValue, standardCredential
 import {Transfer, dispatcherFor} from './transfer.js';
 
 const METHODS = new Set(['GET', 'HEAD', 'OPTIONS', 'PUT', 'DELETE', 'POST', 'PATCH']); // as fetch sends them
-const HOOKS = ['onSend', 'onAnswer', 'onWait', 'onDone'];
+export const HOOKS = ['onSend', 'onAnswer', 'onWait', 'onDone'];
 const NOTHING_TOLD = {told: null, refused: false};
 
 export class PlainCalls {

@@ -1,5 +1,7 @@
 // The numbers and lists that a decision is made from. All times are milliseconds.
 
+import {check, isFunction, isListOf, isNumber, isRefusal, isRoute, isText, isToken, isWhole} from './checks.js';
+
 export const DEFAULT_POLICY = Object.freeze({
     maxRetries: 5,
     backoffBaseMs: 500,
@@ -43,27 +45,35 @@ export function makePolicy(given = {}) {
 }
 
 function checkedField(name, value, standard) {
-    if (typeof standard === 'number') {
-        const good = typeof value === 'number' && value >= 0 && !Number.isNaN(value) &&
-            (!WHOLE.has(name) || Number.isInteger(value) || value === Infinity);
-        if (!good) {
-            throw new TypeError(`${name} must be a number of at least 0, not ${String(value)}`);
-        }
+    if (WHOLE.has(name)) {
+        check(name, isWhole(value), 'a whole number of at least 0');
+    } else if (name === 'backoffFactor') {
+        check(name, isNumber(value) && value >= 1, 'a number of at least 1');
+    } else if (typeof standard === 'number') {
+        check(name, isNumber(value), 'a number of at least 0');
     } else if (typeof standard === 'boolean') {
-        if (typeof value !== 'boolean') {
-            throw new TypeError(`${name} must be true or false`);
-        }
+        check(name, typeof value === 'boolean', 'true or false');
     } else if (name === 'idempotencyHeader') {
-        if (typeof value !== 'string' || !/^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/.test(value)) {
-            throw new TypeError(`${name} must be the name of a field`);
-        }
-    } else if (Array.isArray(standard)) {
-        if (!Array.isArray(value)) {
-            throw new TypeError(`${name} must be an array`);
-        }
-        return Object.freeze(name === 'safeMethods' ? value.map((method) => method.toUpperCase()) : [...value]);
+        check(name, isToken(value), 'the name of a field');
+    } else if (name === 'idempotency') {
+        check(name, value === 'caller' || value === 'auto' || isFunction(value) || isListOf(value, isRoute),
+            "'caller', 'auto', an array of routes such as 'POST /v1/bookings' or a function");
+    } else {
+        return checkedList(name, value);
     }
     return value;
+}
+
+function checkedList(name, value) {
+    if (name === 'retryStatuses') {
+        check(name, isListOf(value, isRefusal), 'an array of whole numbers from 400 to 599');
+    } else if (name === 'safeMethods') {
+        check(name, isListOf(value, isToken), 'an array of methods');
+        return Object.freeze(value.map((method) => method.toUpperCase()));
+    } else {
+        check(name, isListOf(value, isText), 'an array of texts');
+    }
+    return Object.freeze([...value]);
 }
 
 // The most that a backoff may wait before retry number `retry`, counted from 0. Never overflows.

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import {test} from 'node:test';
 
-import {createClient, DEFAULT_POLICY, RationError} from '../src/index.js';
+import {createClient, RationError} from '../src/index.js';
 import {toResponse, transportError, VirtualClock} from './virtual.js';
 
 const URL_A = 'https://api.example/a';
@@ -23,16 +23,6 @@ function world(reply, options = {}) {
     const go = (...calls) => clock.drive(Promise.all(calls.map((call) => call.then((answer) => answer, (error) => error))));
     return {client, clock, sends, go};
 }
-
-test('what cannot be meant is told at once', () => {
-    for (const options of [{maxRetries: -1}, {maxRetries: 1.5}, {backoffBaseMs: 'x'}, {retryStatuses: 429}, {totalDeadlineMs: NaN},
-        {bucket: 'x'}, {idempotency: 'x'}, {pace: {ratePerMin: 0}}, {maxRetrys: 1}, {redirectToGet: 'no'},
-        {idempotencyHeader: 'a b'}, {concurrency: {min: 0}}, {concurrency: {initial: 200}}, {concurrency: {decreaseFactor: 1}},
-        {breaker: {minOutcomes: 0}}, {breaker: {opensMs: 1}}, {throttle: {k: 2, window: 1}}, {pace: {ratePerMin: 1, bursts: 2}}]) {
-        assert.throws(() => createClient(options), TypeError, JSON.stringify(options));
-    }
-    assert.equal(Object.isFrozen(DEFAULT_POLICY), true);
-});
 
 test('a call may have a policy of its own', async () => {
     const {client, sends, go} = world(() => ({status: 503}));

@@ -37,6 +37,8 @@ def reject_probability(requests: int, accepts: int, k: float) -> float:
 
 class Throttle:
     def __init__(self, k: float = 2, window_ms: float = 120_000) -> None:
+        if not (k >= 1 and window_ms > 0):
+            raise ValueError("throttle needs a k of at least 1 and window_ms above 0")
         self._k, self._window = k, _Window(window_ms)
 
     def rejects(self, now: float, random: Callable[[], float]) -> bool:
@@ -56,8 +58,8 @@ class Breaker:
 
     def __init__(self, window_ms: float = 10_000, min_outcomes: int = 10, failure_ratio: float = 0.5,
                  open_ms: float = 5_000) -> None:
-        if not (window_ms > 0 and min_outcomes >= 1 and failure_ratio > 0 and open_ms >= 0):
-            raise ValueError("breaker needs window_ms and failure_ratio above 0 and min_outcomes of at least 1")
+        if not (window_ms > 0 and min_outcomes >= 1 and 0 < failure_ratio <= 1 and open_ms >= 0):
+            raise ValueError("breaker needs window_ms above 0, min_outcomes of at least 1 and a failure_ratio above 0 and at most 1")
         self._window_ms, self._min_outcomes, self._failure_ratio = window_ms, min_outcomes, failure_ratio
         self._open_ms, self._window = open_ms, _Window(window_ms)
         self.open_until: Optional[float] = None
@@ -148,7 +150,7 @@ class Concurrency:
 class Pacer:
     """Evenly spaced sends with a burst; idling never stores more than the burst; order is kept."""
 
-    def __init__(self, rate_per_min: float, burst: int = 1) -> None:
+    def __init__(self, rate_per_min: float = 0, burst: int = 1) -> None:
         if not rate_per_min > 0 or not burst >= 1:
             raise ValueError("pace needs rate_per_min above 0 and a burst of at least 1")
         self._interval_ms = 60_000 / rate_per_min

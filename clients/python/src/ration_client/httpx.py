@@ -21,7 +21,7 @@ import math
 import operator
 import sys
 import types
-from typing import Any, AsyncIterator, Dict, Iterator, List, Optional, Sequence, Tuple
+from typing import Any, AsyncIterator, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
 
 import anyio
 import httpcore
@@ -29,6 +29,7 @@ import httpx
 
 from . import deadline
 from .call import MESSAGES, Call, Ending
+from .checks import check
 from .decide import Outcome
 from .drive import CancelToken, drive, drive_async
 from .hints import MAX_BODY_BYTES
@@ -79,6 +80,7 @@ class _Joined(httpx.SyncByteStream, httpx.AsyncByteStream):
 
 class _Base:
     def __init__(self, follow_redirects: bool, options: Dict[str, Any]) -> None:
+        check("follow_redirects", isinstance(follow_redirects, bool), "True or False")
         self._settings = make_settings(options)
         self._shared = Shared(self._settings)
         self._follows = follow_redirects
@@ -88,6 +90,9 @@ class _Base:
 
     def _own_policy(self, request: httpx.Request) -> Optional[Policy]:
         own = request.extensions.get("ration")
+        if own is None:
+            return None
+        check("ration", isinstance(own, Mapping), "a mapping of settings")
         if not own:
             return None
         return make_policy({**own, "max_retries": 0} if self._settings.nested else own, self._settings.policy)

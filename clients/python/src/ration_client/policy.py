@@ -6,6 +6,8 @@ import dataclasses
 import math
 from typing import Any, Callable, Mapping, Sequence, Union
 
+from .checks import check, is_list_of, is_number, is_refusal, is_route, is_text, is_token, is_whole
+
 IdempotencyRule = Union[str, Sequence[str], Callable[[str, str], bool]]
 
 
@@ -43,25 +45,30 @@ class Policy:
     def __post_init__(self) -> None:
         for field in dataclasses.fields(self):
             _check(field.name, getattr(self, field.name), field.default)
+        object.__setattr__(self, "safe_methods", tuple(method.upper() for method in self.safe_methods))
 
 
 def _check(name: str, value: Any, standard: Any) -> None:
     """Raises for a value that cannot be meant."""
     if isinstance(standard, bool):
-        good, wanted = isinstance(value, bool), "True or False"
+        check(name, isinstance(value, bool), "True or False")
+    elif name in ("max_retries", "max_redirects"):
+        check(name, is_whole(value), "a whole number of at least 0")
+    elif name == "backoff_factor":
+        check(name, is_number(value) and value >= 1, "a number of at least 1")
     elif isinstance(standard, (int, float)):
-        good = isinstance(value, (int, float)) and not isinstance(value, bool) and not math.isnan(value) and value >= 0
-        good = good and (name not in ("max_retries", "max_redirects") or isinstance(value, int))
-        wanted = "a number of at least 0"
+        check(name, is_number(value), "a number of at least 0")
+    elif name == "retry_statuses":
+        check(name, is_list_of(value, is_refusal), "a list of whole numbers from 400 to 599")
+    elif name == "safe_methods":
+        check(name, is_list_of(value, is_token), "a list of methods")
     elif isinstance(standard, tuple):
-        good, wanted = isinstance(value, (list, tuple, set, frozenset)), "a list"
+        check(name, is_list_of(value, is_text), "a list of texts")
     elif name == "idempotency":
-        good = value in ("caller", "auto") if isinstance(value, str) else callable(value) or isinstance(value, (list, tuple))
-        wanted = '"caller", "auto", a list of routes or a function'
+        good = value in ("caller", "auto") if isinstance(value, str) else callable(value) or is_list_of(value, is_route)
+        check(name, good, '"caller", "auto", a list of routes such as "POST /v1/bookings" or a function')
     else:
-        good, wanted = isinstance(value, str), "text"
-    if not good:
-        raise ValueError(f"{name} must be {wanted}, not {value!r}")
+        check(name, is_token(value), "the name of a field")
 
 
 def make_policy(given: Mapping[str, Any], over: Policy = Policy()) -> Policy:

@@ -11,9 +11,10 @@ import re
 import threading
 import time
 import uuid
-from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Union
+from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Sequence, Union
 
 from .budget import Budget
+from .checks import check, check_part, is_list_of, is_token, is_whole
 from .extras import Breaker, Concurrency, Pacer, Throttle
 from .gate import GateBook
 from .policy import Policy
@@ -21,6 +22,7 @@ from .policy import Policy
 MAX_GATES = 10_000
 MAX_ORIGINS = 1_000
 MAX_DOUBTS = 1_024
+HOOKS = ("on_send", "on_answer", "on_wait", "on_done")
 
 
 class SystemClock:
@@ -63,7 +65,7 @@ class Settings:
     buffer_body: int = 1024 * 1024  # bytes of a streamed body that are kept for a repeat
     whole_answers: int = 0  # a good answer counts only when so many bytes of it, or all, have come
     attempt_header: Optional[str] = "Retry-Attempt"
-    secret_headers: tuple = ("X-Api-Key",)  # that another origin must not see either
+    secret_headers: Sequence[str] = ("X-Api-Key",)  # that another origin must not see either
     nested: bool = False  # inside another client that retries: make no retries
     max_gates: int = MAX_GATES
     breaker: Extra = None
@@ -71,14 +73,31 @@ class Settings:
     concurrency: Extra = None
     pace: Optional[Mapping[str, Any]] = None
 
+    def __post_init__(self) -> None:
+        """Raises for a value that cannot be meant."""
+        check("policy", isinstance(self.policy, Policy), "a Policy")
+        check("clock", all(callable(getattr(self.clock, name, None)) for name in ("now", "wall")), "an object with now and wall")
+        check("random", callable(self.random), "a function")
+        check("new_key", callable(self.new_key), "a function")
+        known = isinstance(self.hooks, Mapping) and all(name in HOOKS for name in self.hooks)
+        check("hooks", known, f"a mapping of {', '.join(HOOKS)}")
+        for name, hook in self.hooks.items():
+            check(f"hooks: {name}", callable(hook), "a function")
+        check("bucket", self.bucket in ("path", "origin") or callable(self.bucket), "'path', 'origin' or a function")
+        check("credential", self.credential is None or callable(self.credential), "a function or None")
+        check("buffer_body", is_whole(self.buffer_body), "a whole number of at least 0")
+        check("whole_answers", is_whole(self.whole_answers), "a whole number of at least 0")
+        check("attempt_header", self.attempt_header in (None, "") or is_token(self.attempt_header), "the name of a field or None")
+        check("secret_headers", is_list_of(self.secret_headers, is_token), "a list of names of fields")
+        check("nested", isinstance(self.nested, bool), "True or False")
+        check("max_gates", is_whole(self.max_gates) and self.max_gates >= 1, "a whole number of at least 1")
+        for name in ("breaker", "throttle", "concurrency", "pace"):
+            check_part(name, getattr(self, name))
+
     def bucket_of(self, facts: RequestFacts) -> str:
         if self.bucket == "path":
             return facts.operation
-        if self.bucket == "origin":
-            return ""
-        if not callable(self.bucket):
-            raise ValueError("bucket must be 'path', 'origin' or a function")
-        return self.bucket(facts)
+        return "" if isinstance(self.bucket, str) else self.bucket(facts)  # "origin"
 
     def credential_of(self, facts: RequestFacts) -> str:
         if self.credential:
@@ -92,11 +111,10 @@ def make_settings(options: Mapping[str, Any]) -> Settings:
     policy_fields = {name: value for name, value in options.items() if name not in own}
     if options.get("nested"):
         policy_fields["max_retries"] = 0
-    policy = dataclasses.replace(options.get("policy", Policy()), **policy_fields)
-    settings = Settings(**{**{name: value for name, value in options.items() if name in own}, "policy": policy})
-    if not callable(settings.bucket) and settings.bucket not in ("path", "origin"):
-        raise ValueError("bucket must be 'path', 'origin' or a function")
-    return settings
+    policy = options.get("policy", Policy())
+    check("policy", isinstance(policy, Policy), "a Policy")
+    policy = dataclasses.replace(policy, **policy_fields)
+    return Settings(**{**{name: value for name, value in options.items() if name in own}, "policy": policy})
 
 
 def key_rule(policy: Policy) -> Callable[[str, str], bool]:
@@ -121,13 +139,17 @@ def route_matcher(patterns: Any) -> Callable[[str, str], bool]:
 class Origin:
     def __init__(self, settings: Settings) -> None:
         self.budget = Budget(settings.policy)
-        self.breaker = Breaker(**_given(settings.breaker)) if settings.breaker else None
-        self.throttle = Throttle(**_given(settings.throttle)) if settings.throttle else None
-        self.concurrency = Concurrency(**_given(settings.concurrency)) if settings.concurrency else None
+        self.breaker = Breaker(**_given(settings.breaker)) if _is_on(settings.breaker) else None
+        self.throttle = Throttle(**_given(settings.throttle)) if _is_on(settings.throttle) else None
+        self.concurrency = Concurrency(**_given(settings.concurrency)) if _is_on(settings.concurrency) else None
+
+
+def _is_on(extra: Extra) -> bool:
+    return extra is not None and extra is not False  # an empty mapping: with its standard numbers
 
 
 def _given(extra: Extra) -> Mapping[str, Any]:
-    return {} if extra is True or extra is None or extra is False else extra
+    return extra if isinstance(extra, Mapping) else {}
 
 
 class Shared:
@@ -139,9 +161,9 @@ class Shared:
         self.narrow_gates = GateBook(settings.policy, settings.random, settings.max_gates)
         self.origins: Dict[str, Origin] = {}
         self.doubts: Dict[str, None] = {}  # keys of attempts whose outcome is unknown
-        self.pacer = Pacer(**settings.pace) if settings.pace else None
+        self.pacer = Pacer(**_given(settings.pace)) if _is_on(settings.pace) else None
         # Whether there is more to ask and to tell than gates and budgets.
-        self.has_parts = bool(settings.pace or settings.breaker or settings.throttle or settings.concurrency)
+        self.has_parts = any(map(_is_on, (settings.pace, settings.breaker, settings.throttle, settings.concurrency)))
         self.watched = bool(settings.hooks) or self.has_parts  # every call has something to tell of itself
         self.makes_key = key_rule(settings.policy)
         self.makes_keys = settings.policy.idempotency != "caller"
