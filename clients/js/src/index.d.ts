@@ -96,7 +96,7 @@ export interface ClientOptions extends Partial<Policy> {
     /** The field that carries the attempt's number on repeats; null: none (default in browsers). */
     attemptHeader?: string | null;
     /** Fields that another origin must not see, beside Authorization, Cookie and the key. */
-    secretHeaders?: string[];
+    secretHeaders?: readonly string[];
     /** The client is inside another one that retries: make no retries. */
     nested?: boolean;
     maxGates?: number;

@@ -23,6 +23,11 @@ async function use(): Promise<CallInfo | undefined> {
 createClient({maxRetries: 'three'});
 // @ts-expect-error: no such setting
 createClient({maxRetrys: 3});
+// @ts-expect-error: a list is wanted
+createClient({secretHeaders: 'X-Secret'});
+// @ts-expect-error: no such hook
+createClient({hooks: {onWiat() {}}});
+createClient({secretHeaders: Object.freeze(['X-Secret']), attemptHeader: null, hooks: {onWait: undefined}});
 
 const decision = decide({
     policy: makePolicy({maxRetries: 2}), method: 'GET', keyed: false, body: 'none', attemptsMade: 1, elapsedMs: 0,

@@ -27,17 +27,6 @@ def answers(*statuses, headers=None):
 
 
 class Settings(unittest.TestCase):
-    def test_what_cannot_be_meant_is_told_at_once(self):
-        for options in ({"max_retries": -1}, {"max_retries": 1.5}, {"backoff_base_ms": "x"}, {"retry_statuses": 429},
-                        {"total_deadline_ms": float("nan")}, {"bucket": "x"}, {"idempotency": "x"}, {"pace": {"rate_per_min": 0}},
-                        {"concurrency": {"min": 0}}, {"concurrency": {"initial": 200}}, {"concurrency": {"decrease_factor": 1}},
-                        {"breaker": {"min_outcomes": 0}}):
-            with self.subTest(options), self.assertRaises(ValueError):
-                ration_client.httpx.Transport(**options)
-        for options in ({"max_retrys": 3}, {"breaker": {"opens_ms": 1}}, {"throttle": {"window": 1}}):
-            with self.subTest(options), self.assertRaises(TypeError):
-                ration_client.requests.Session(**options)
-
     def test_a_request_may_have_a_policy_of_its_own(self):
         client = client_of(answers(503), backoff_base_ms=1)
         answer = client.get("https://api.example/a", extensions={"ration": {"max_retries": 1}})
