@@ -150,7 +150,7 @@ Mono ChangeDates::of_subject(Subject subject) const {
 
 Mono ChangeDates::of(const Exchange& exchange, std::uint16_t index) const {
     const std::optional<Selector>& attribute = exchange.policy().limits[index].numbers.attribute;
-    if (!attribute.has_value()) {
+    if (!attribute.has_value() || (subjects_.empty() && exchange.issued == nullptr)) {
         return rules_[index];
     }
     const std::string& kind = attribute->path[0];

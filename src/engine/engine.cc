@@ -55,7 +55,6 @@ void Engine::swap_rules(std::shared_ptr<const Policy> policy,
     auto rules = Snapshot::prepare(std::move(policy), std::move(directory), now.mono, before.get());
     const std::lock_guard lock(mutex_);
     rules_.swap(rules);
-    changed_at_.store(now.mono, std::memory_order_relaxed);
     generation_.fetch_add(1, std::memory_order_release);
 }
 
@@ -64,7 +63,7 @@ void Engine::date_charges(Exchange& exchange) {
     if (exchange.generation == generation_.load(std::memory_order_acquire)) {
         return;
     }
-    const Mono changed = changed_at_.load(std::memory_order_relaxed);
+    const Mono changed = rules()->since;
     for (std::size_t i = 0; i < exchange.charge_count; ++i) {
         exchange.charges[i].numbers_since = std::max(exchange.charges[i].numbers_since, changed);
     }

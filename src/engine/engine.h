@@ -133,7 +133,6 @@ private:
     IssuedCredentials* issued_ = nullptr;
     std::atomic<std::uint64_t> lease_sequence_{0};
     std::atomic<std::uint64_t> generation_{1};  // raised with every swap
-    std::atomic<Mono> changed_at_{Mono{}};      // of the last swap
     mutable std::mutex mutex_;
     std::shared_ptr<const Snapshot> rules_;
 };
