@@ -54,7 +54,7 @@ const CLI::App* command_named(const CLI::App& command, const std::string& word) 
 
 }  // namespace
 
-void refuse_empty_values(CLI::App& app) {
+void refuse_odd_values(CLI::App& app) {
     for (CLI::Option* option : app.get_options()) {
         if (takes_value(*option) && !takes_empty(*option)) {
             // A transform, which comes before what else is checked of the value.
@@ -70,7 +70,7 @@ void refuse_empty_values(CLI::App& app) {
         }
     }
     for (CLI::App* command : app.get_subcommands(nullptr)) {
-        refuse_empty_values(*command);
+        refuse_odd_values(*command);
     }
 }
 

@@ -14,7 +14,7 @@ namespace ration {
 // Every option and argument of `app` and its commands refuses an empty value, but for the texts
 // that may well be empty: a body, "no proxy", "no name", "from the beginning"; and a number that is
 // not written in decimal digits. To be called when all commands are there.
-void refuse_empty_values(CLI::App& app);
+void refuse_odd_values(CLI::App& app);
 
 // The words, with `--name=` as `--name` and an empty word, and so a list of nothing (`--name ,`):
 // else the parser would take the word behind it for the value. Known options of `app` and its

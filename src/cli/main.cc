@@ -25,7 +25,7 @@ int main(int argc, char** argv) {
     ration::add_token_command(app, exit_code);
     ration::add_block_command(app, exit_code);
     ration::add_call_command(app, exit_code);
-    ration::refuse_empty_values(app);
+    ration::refuse_odd_values(app);
     app.failure_message([](const CLI::App* command, const CLI::Error& error) {
         return ration::shown_text(CLI::FailureMessage::simple(command, error));
     });
