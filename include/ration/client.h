@@ -59,7 +59,8 @@ inline constexpr std::size_t max_origins = 1'000;  // whose budgets are remember
 // Where a request's body comes from. Copies share a stream's functions.
 class RequestBody {
 public:
-    // Fills the front of the buffer: bytes written, 0 at the end, -1 on failure.
+    // Fills the front of the buffer: bytes written, 0 at the end, -1 on failure. Where a size was
+    // announced, another number of bytes ends the call too (bad_request, and `message` says so).
     using Read = std::function<std::ptrdiff_t(std::span<char>)>;
     using Rewind = std::function<bool()>;  // back to the beginning; false: it cannot
 

@@ -1,6 +1,7 @@
 #include "base/text.h"
 #include "client/engine.h"
 #include "client/policy.h"
+#include "wire/token.h"
 
 namespace ration {
 
@@ -21,7 +22,7 @@ absl::StatusOr<std::unique_ptr<Client>> Client::create(ClientOptions options) {
     if (options.breaker && options.breaker->min_outcomes == 0) {
         return absl::InvalidArgumentError("breaker: min_outcomes is 0");
     }
-    if (!options.attempt_header.empty() && !client::is_token(options.attempt_header)) {
+    if (!options.attempt_header.empty() && !is_token(options.attempt_header)) {
         return absl::InvalidArgumentError("attempt_header is no field name");
     }
     return std::make_unique<client::Engine>(std::move(options));

@@ -17,14 +17,6 @@ Wall wall_at(Now now, Mono at) {
     return moment_after(now.wall, at - now.mono);
 }
 
-std::string narrow_key(const Call& call) {
-    return cat(call.origin, '\n', call.credential, '\n', call.method, ' ', call.path);
-}
-
-std::string doubt_key(const Call& call) {
-    return cat(call.origin, '\n', call.key);
-}
-
 }  // namespace
 
 Dispatcher::Dispatcher(const ClientOptions& options, RandomSource& random)
@@ -120,67 +112,74 @@ bool Dispatcher::pass_pace(Call& call, Now now, Steps& steps) {
         }
     }
     call.reserved_ = false;
-    take_narrow_place(call);
     call.phase_ = Call::Phase::gates;
     return true;
 }
 
-void Dispatcher::take_narrow_place(Call& call) {
-    call.place_count_ = 0;
-    call.main_place_ = false;
-    // A repeat under a key may be of a call that was done: its answer is there to be had.
-    const bool repeats =
-        !call.key.empty() && (call.attempts_ > 0 || std::find(doubts_.begin(), doubts_.end(),
-                                                              doubt_key(call)) != doubts_.end());
-    if (!repeats && !narrow_gates_.entries().empty()) {
-        take_place(call, narrow_gates_.find(narrow_key(call)));
-    }
-}
-
-// Only when it is asked next: a gate that nobody has asked may be forgotten.
-void Dispatcher::take_main_place(Call& call, Now now) {
-    gate_key_.assign(call.origin).append(1, '\n').append(call.credential).append(1, '\n');
-    gate_key_.append(call.bucket);
-    take_place(call, &gates_.open(gate_key_, now.mono));
-    call.main_place_ = true;
-}
-
-void Dispatcher::take_place(Call& call, Gate* gate) {
-    if (gate) {
-        call.places_[call.place_count_++] = {
-            gate, GateTicket{&call, call.policy->max_server_wait, call.waited_extra_}};
-    }
-}
-
-// Asked again after a wait for a place in flight: what was learnt meanwhile counts.
+// The gate of its operation, where it has one, then that of its bucket. All are asked again after a
+// wait: what was learnt meanwhile counts, a gate that was not there before too.
 bool Dispatcher::pass_gates(Call& call, Now now, Steps& steps) {
-    using What = Gate::Asked::What;
-    for (int place = 0; place < call.place_count_ || !call.main_place_; ++place) {
-        if (place == call.place_count_) {
-            take_main_place(call, now);
-        }
-        auto& [gate, ticket] = call.places_[place];
-        Woken woken;
-        const Gate::Asked asked = gate->ask(ticket, now.mono, woken);
-        wake(woken);
-        if (asked.what == What::reject) {
-            refuse(call, {StopReason::gate_closed, wall_at(now, *asked.until)}, now, steps);
-            return false;
-        }
-        if (asked.what == What::wait) {
-            leave_line(call);
-            if (late(call, asked.until.value_or(now.mono)) || late(call, now.mono + Nanos(1))) {
-                const auto opens =
-                    asked.until ? std::optional(wall_at(now, *asked.until)) : std::nullopt;
-                refuse(call, {StopReason::deadline, opens}, now, steps);
-            } else {
-                hold(call, {{.source = WaitSource::gate}, asked.until}, now, &steps);
-            }
-            return false;
-        }
+    if (!call.narrow_.gate) {
+        call.narrow_.gate = narrow_gate(call);
+    }
+    if (call.narrow_.gate && !pass_gate(call, call.narrow_, now, steps)) {
+        return false;
+    }
+    if (!call.main_.gate) {  // not before: a gate that nobody has asked may be forgotten
+        call.main_.gate = main_gate(call, now);
+    }
+    if (!pass_gate(call, call.main_, now, steps)) {
+        return false;
     }
     call.phase_ = Call::Phase::in_flight;
     return true;
+}
+
+std::string Dispatcher::narrow_key(const Call& call) {
+    return cat(call.origin, '\n', call.credential, '\n', call.method, ' ', call.path);
+}
+
+Gate* Dispatcher::narrow_gate(const Call& call) {
+    if (narrow_gates_.entries().empty()) {
+        return nullptr;
+    }
+    // A repeat under a key may be of a call that was done: its answer is there to be had.
+    const bool repeats = !call.key.empty() && (call.attempts_ > 0 || doubt(call) != doubts_.end());
+    return repeats ? nullptr : narrow_gates_.find(narrow_key(call));
+}
+
+Gate* Dispatcher::main_gate(const Call& call, Now now) {
+    gate_key_.assign(call.origin).append(1, '\n').append(call.credential).append(1, '\n');
+    gate_key_.append(call.bucket);
+    return &gates_.open(gate_key_, now.mono);
+}
+
+bool Dispatcher::pass_gate(Call& call, Call::Place& place, Now now, Steps& steps) {
+    using What = Gate::Asked::What;
+    if (!place.ticket.owner) {
+        place.ticket = {&call, call.policy->max_server_wait, call.waited_extra_};
+    }
+    Woken woken;
+    const Gate::Asked asked = place.gate->ask(place.ticket, now.mono, woken);
+    wake(woken);
+    if (asked.what == What::go) {
+        return true;
+    }
+    if (asked.what == What::reject) {
+        refuse(call, {StopReason::gate_closed, wall_at(now, *asked.until)}, now, steps);
+        return false;
+    }
+    leave_line(call);
+    if (&place == &call.narrow_) {
+        give_back(call.main_, now);
+    }
+    if (late(call, asked.until.value_or(now.mono)) || late(call, now.mono + Nanos(1))) {
+        const auto opens = asked.until ? std::optional(wall_at(now, *asked.until)) : std::nullopt;
+        refuse(call, {StopReason::deadline, opens}, now, steps);
+    } else {
+        hold(call, {{.source = WaitSource::gate}, asked.until}, now, &steps);
+    }
+    return false;
 }
 
 // It holds up nobody who may go.
@@ -304,17 +303,8 @@ void Dispatcher::finish(Call& call, StopReason reason, std::optional<Wall> retry
 
 // Whatever the call holds or stands in line for, without anything learnt.
 void Dispatcher::give_back(Call& call, Now now) {
-    Woken woken;
-    for (int i = 0; i < call.place_count_; ++i) {
-        auto& [gate, ticket] = call.places_[i];
-        if (ticket.granted) {
-            gate->done(ticket, {}, now.mono, woken);
-        } else {
-            gate->leave(ticket, now.mono, woken);
-        }
-    }
-    call.place_count_ = 0;
-    wake(woken);
+    give_back(call.narrow_, now);
+    give_back(call.main_, now);
     if (auto& limit = call.origin_->in_flight) {
         if (call.phase_ == Call::Phase::sending) {
             limit->done(now.mono, InFlightLimit::Signal::nothing);
@@ -325,13 +315,30 @@ void Dispatcher::give_back(Call& call, Now now) {
     }
 }
 
+void Dispatcher::give_back(Call::Place& place, Now now) {
+    if (!place.gate) {
+        return;
+    }
+    Woken woken;
+    if (place.ticket.granted) {
+        place.gate->done(place.ticket, {}, now.mono, woken);
+    } else {
+        place.gate->leave(place.ticket, now.mono, woken);
+    }
+    place = {};
+    wake(woken);
+}
+
 void Dispatcher::cancel(Call& call, Now now) {
     if (call.phase_ == Call::Phase::over) {
         return;
     }
     stop_waiting(call, now);
-    if (call.phase_ == Call::Phase::sending && call.origin_->breaker) {
-        call.origin_->breaker->abandoned();
+    if (call.phase_ == Call::Phase::sending) {
+        put_in_doubt(call);  // the server may act on it all the same
+        if (call.origin_->breaker) {
+            call.origin_->breaker->abandoned();
+        }
     }
     give_back(call, now);
     finish(call, StopReason::cancelled, {}, early_);

@@ -64,16 +64,15 @@ private:
     friend class Dispatcher;
     enum class Phase : std::uint8_t { pace, gates, in_flight, sending, backoff, over };
     struct Place {
-        Gate* gate = nullptr;
+        Gate* gate = nullptr;  // nullptr: not taken
         GateTicket ticket;
     };
     using Timers = std::multimap<Mono, Call*>;
 
     Phase phase_ = Phase::pace;
     std::shared_ptr<Origin> origin_;
-    Place places_[2];
-    int place_count_ = 0;
-    bool main_place_ = false;  // the last of them is at the bucket's gate
+    Place narrow_;  // at the gate of its operation
+    Place main_;    // at the gate of its bucket
     bool reserved_ = false;
     bool waited_extra_ = false;
     bool ready_ = false;
@@ -109,10 +108,11 @@ private:
     void ready(Call& call);
     void run(Call& call, Now now, Steps& steps);
     [[nodiscard]] bool pass_pace(Call& call, Now now, Steps& steps);
-    void take_narrow_place(Call& call);
-    void take_main_place(Call& call, Now now);
-    static void take_place(Call& call, Gate* gate);
     [[nodiscard]] bool pass_gates(Call& call, Now now, Steps& steps);
+    [[nodiscard]] static std::string narrow_key(const Call& call);
+    [[nodiscard]] Gate* narrow_gate(const Call& call);
+    [[nodiscard]] Gate* main_gate(const Call& call, Now now);
+    [[nodiscard]] bool pass_gate(Call& call, Call::Place& place, Now now, Steps& steps);
     void leave_line(Call& call);
     [[nodiscard]] bool pass_in_flight(Call& call, Now now, Steps& steps);
     [[nodiscard]] bool pass_local_refusals(Call& call, Now now, Steps& steps);
@@ -131,11 +131,14 @@ private:
     void refuse(Call& call, const Refused& why, Now now, Steps& steps);
     void finish(Call& call, StopReason reason, std::optional<Wall> retry_at, Steps& steps);
     void give_back(Call& call, Now now);
+    void give_back(Call::Place& place, Now now);
     [[nodiscard]] bool late(const Call& call, Mono at) const;
 
     void learn(Call& call, const Outcome& outcome, const Told& told, Now now);
     void learn_health(Call& call, const Outcome& outcome, Now now);
     void learn_doubt(const Call& call, const Outcome& outcome);
+    void put_in_doubt(const Call& call);
+    [[nodiscard]] std::deque<std::string>::iterator doubt(const Call& call);
     void wake(Woken& woken);
     void wake_next(const Origin& origin);
 

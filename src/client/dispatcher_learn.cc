@@ -46,9 +46,7 @@ void Dispatcher::learn(Call& call, const Outcome& outcome, const Told& told, Now
     const bool refused = outcome.answered() && lists(policy.retry_statuses, outcome.status);
     const bool narrow = refused && lists(policy.narrow_types, told.error_type);
     if (narrow && told.floor) {
-        const std::string key =
-            cat(call.origin, '\n', call.credential, '\n', call.method, ' ', call.path);
-        narrow_gates_.open(key, now.mono).close(now.mono + *told.floor, Nanos(0));
+        narrow_gates_.open(narrow_key(call), now.mono).close(now.mono + *told.floor, Nanos(0));
     }
     // What speaks of one operation, of another server or of no time at all says nothing to others.
     const bool mute =
@@ -58,10 +56,12 @@ void Dispatcher::learn(Call& call, const Outcome& outcome, const Told& told, Now
     lesson.told = !outcome.answered() ? nullptr : mute ? &nothing : &told;
     lesson.refused = refused && !narrow;
     Woken woken;
-    for (int i = 0; i < call.place_count_; ++i) {
-        call.places_[i].gate->done(call.places_[i].ticket, lesson, now.mono, woken);
+    for (Call::Place* place : {&call.narrow_, &call.main_}) {
+        if (place->gate) {
+            place->gate->done(place->ticket, lesson, now.mono, woken);
+            *place = {};
+        }
     }
-    call.place_count_ = 0;
     wake(woken);
     learn_health(call, outcome, now);
     learn_doubt(call, outcome);
@@ -91,21 +91,30 @@ void Dispatcher::learn_health(Call& call, const Outcome& outcome, Now now) {
 }
 
 void Dispatcher::learn_doubt(const Call& call, const Outcome& outcome) {
-    if (call.key.empty()) {
-        return;
-    }
-    std::string key = cat(call.origin, '\n', call.key);
-    const auto found = std::find(doubts_.begin(), doubts_.end(), key);
     if (outcome.answered()) {
-        if (found != doubts_.end()) {
+        if (const auto found = doubt(call); found != doubts_.end()) {
             doubts_.erase(found);
         }
-    } else if (!nothing_sent(*outcome.error) && found == doubts_.end()) {
-        if (doubts_.size() >= max_doubts) {
-            doubts_.pop_front();
-        }
-        doubts_.push_back(std::move(key));
+    } else if (!nothing_sent(*outcome.error)) {
+        put_in_doubt(call);
     }
+}
+
+void Dispatcher::put_in_doubt(const Call& call) {
+    if (call.key.empty() || doubt(call) != doubts_.end()) {
+        return;
+    }
+    if (doubts_.size() >= max_doubts) {
+        doubts_.pop_front();
+    }
+    doubts_.push_back(cat(call.origin, '\n', call.key));
+}
+
+std::deque<std::string>::iterator Dispatcher::doubt(const Call& call) {
+    if (call.key.empty() || doubts_.empty()) {
+        return doubts_.end();
+    }
+    return std::find(doubts_.begin(), doubts_.end(), cat(call.origin, '\n', call.key));
 }
 
 ClientCounters Dispatcher::counters(Now now) const {

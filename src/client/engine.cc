@@ -7,6 +7,7 @@
 #include "base/text.h"
 #include "client/access.h"
 #include "client/policy.h"
+#include "wire/token.h"
 
 namespace ration::client {
 namespace {
@@ -19,6 +20,22 @@ ClientOptions settled(ClientOptions options) {
         options.policy.max_retries = 0;
     }
     return options;
+}
+
+// Why the request cannot be sent; empty when it can.
+std::string fault_of(const ClientRequest& request) {
+    if (!is_token(request.method)) {
+        return "no such method";
+    }
+    if (request.method == "HEAD" && BodyAccess::kind(request.body) != BodyKind::none) {
+        return "a HEAD request has no body";
+    }
+    for (const auto& [name, value] : request.headers) {
+        if (!is_token(name) || !is_field_value(value)) {
+            return cat("'", name, "' cannot be sent as a header");
+        }
+    }
+    return is_field_value(request.idempotency_key) ? "" : "the key cannot be sent as a header";
 }
 
 ClientResult wrong_request(std::string_view message) {
@@ -88,12 +105,8 @@ bool Engine::prepare(Pending& pending) {
             wrong_request("no such URL: http or https, without a user name, is what can be asked");
         return false;
     }
-    if (!is_token(request.method)) {
-        pending.result = wrong_request("no such method");
-        return false;
-    }
-    if (request.method == "HEAD" && BodyAccess::kind(request.body) != BodyKind::none) {
-        pending.result = wrong_request("a HEAD request has no body");
+    if (const std::string fault = fault_of(request); !fault.empty()) {
+        pending.result = wrong_request(fault);
         return false;
     }
     Call& call = pending.call;

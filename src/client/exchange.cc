@@ -28,11 +28,6 @@ bool rewound(const RequestBody::Rewind& rewind) {
     }
 }
 
-bool is_field_value(std::string_view text) {
-    return std::none_of(text.begin(), text.end(),
-                        [](char c) { return c == '\r' || c == '\n' || c == '\0'; });
-}
-
 }  // namespace
 
 Exchange::~Exchange() {
@@ -73,9 +68,7 @@ bool Exchange::prepare_hop() {
         return false;
     }
     lines_.clear();
-    if (!add_headers()) {
-        return false;
-    }
+    add_headers();
     curl_easy_setopt(handle_, CURLOPT_URL, url_.c_str());
     curl_easy_setopt(handle_, CURLOPT_CURLU, followed_ == 0 ? setup_.url->parsed.get() : nullptr);
     set_method();
@@ -90,6 +83,7 @@ bool Exchange::rewind_body() {
     }
     const auto& rewind = BodyAccess::rewind(setup_.request->body);
     body_touched_ = false;
+    body_read_ = 0;
     return rewind ? rewound(rewind) : body_kind_ != BodyKind::stream_once_consumed;
 }
 
@@ -120,26 +114,26 @@ bool Exchange::tells_length() const {
            method_ == "PATCH";
 }
 
-bool Exchange::add_headers() {
+void Exchange::add_headers() {
     const ClientRequest& request = *setup_.request;
     bool typed = false;
     bool keyed = setup_.key.empty();
     for (const auto& [name, value] : request.headers) {
         typed = typed || same_word(name, "content-type");
         keyed = keyed || same_word(name, setup_.policy->key_header);
-        if (!left_behind(name) && !add_header(name, value)) {
-            return false;
+        if (!left_behind(name)) {
+            lines_.add(name, value);
         }
     }
-    if (!keyed && !drop_secrets_ && !add_header(setup_.policy->key_header, setup_.key)) {
-        return false;
+    if (!keyed && !drop_secrets_) {
+        lines_.add(setup_.policy->key_header, setup_.key);
     }
     const std::string& attempt = setup_.options->attempt_header;
-    if (setup_.attempt > 1 && !attempt.empty() && !add_header(attempt, cat(setup_.attempt))) {
-        return false;
+    if (setup_.attempt > 1 && !attempt.empty()) {
+        lines_.add(attempt, cat(setup_.attempt));
     }
     if (!tells_length()) {
-        return true;
+        return;
     }
     const auto size = BodyAccess::size(request.body);
     const bool announced = BodyAccess::read(request.body) && (!size || *size >= announced_from);
@@ -149,16 +143,6 @@ bool Exchange::add_headers() {
     if (!typed) {
         lines_.leave_out("Content-Type");  // libcurl has an opinion of its own
     }
-    return true;
-}
-
-bool Exchange::add_header(std::string_view name, std::string_view value) {
-    if (!is_token(name) || !is_field_value(value)) {
-        fail(AttemptError::bad_request, cat("'", name, "' cannot be sent as a header"));
-        return false;
-    }
-    lines_.add(name, value);
-    return true;
 }
 
 void Exchange::set_method() {

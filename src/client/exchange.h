@@ -71,8 +71,7 @@ private:
     };
 
     [[nodiscard]] bool prepare_hop();
-    [[nodiscard]] bool add_headers();
-    [[nodiscard]] bool add_header(std::string_view name, std::string_view value);
+    void add_headers();
     [[nodiscard]] bool left_behind(std::string_view name) const;
     // Of the body that this hop sends.
     [[nodiscard]] BodyKind kind_to_send() const;
@@ -80,6 +79,7 @@ private:
     void set_method();
     void set_callbacks();
     [[nodiscard]] bool rewind_body();
+    [[nodiscard]] bool as_announced(std::size_t got);
     void head_ended();
     void fail(AttemptError error, std::string_view message);
     [[nodiscard]] bool take_body(std::string_view bytes);
@@ -100,6 +100,7 @@ private:
     bool drop_secrets_ = false;
     BodyKind body_kind_ = BodyKind::none;
     bool body_touched_ = false;
+    std::uint64_t body_read_ = 0;  // bytes, since its beginning
     unsigned requests_begun_ = 0;  // of this hop
     bool sent_ = false;            // of any hop
     bool delivered_ = false;

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <charconv>
 
+#include "base/text.h"
 #include "client/access.h"
 #include "client/exchange.h"
 #include "client/hints.h"
@@ -138,7 +139,30 @@ std::size_t Exchange::on_read(char* data, std::size_t size, std::size_t count, v
         exchange.fail(AttemptError::bad_request, "the body could not be read");
         return CURL_READFUNC_ABORT;
     }
-    return static_cast<std::size_t>(got);
+    return exchange.as_announced(static_cast<std::size_t>(got)) ? static_cast<std::size_t>(got)
+                                                                : CURL_READFUNC_ABORT;
+}
+
+// A shorter body would leave the server waiting, a longer one would be cut, and neither be known.
+bool Exchange::as_announced(std::size_t got) {
+    const auto size = BodyAccess::size(setup_.request->body);
+    body_read_ += got;
+    if (!size || (got > 0 && body_read_ < *size)) {
+        return true;
+    }
+    char more = 0;  // libcurl asks no more when it has all
+    if (body_read_ == *size && got > 0) {
+        const auto& read = BodyAccess::read(setup_.request->body);
+        const auto extra =
+            guarded(std::ptrdiff_t{0}, [&] { return read(std::span<char>(&more, 1)); });
+        body_read_ += extra > 0 ? 1U : 0U;
+    }
+    if (body_read_ == *size) {
+        return true;
+    }
+    fail(AttemptError::bad_request, cat("the body is ", body_read_ < *size ? "shorter" : "longer",
+                                        " than the ", *size, " bytes that were announced"));
+    return false;
 }
 
 int Exchange::on_seek(void* self, curl_off_t offset, int origin) {
@@ -148,6 +172,7 @@ int Exchange::on_seek(void* self, curl_off_t offset, int origin) {
     if (!to_the_beginning || !exchange.setup_.repeatable || !rewind || !guarded(false, rewind)) {
         return CURL_SEEKFUNC_FAIL;
     }
+    exchange.body_read_ = 0;
     return CURL_SEEKFUNC_OK;
 }
 

@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <array>
 
-#include "absl/strings/ascii.h"
-
 namespace ration::client {
 namespace {
 
@@ -39,14 +37,6 @@ RetryPolicy within_bounds(RetryPolicy policy) {
         policy.*time = std::clamp(policy.*time, Nanos(0), longest_time);
     }
     return policy;
-}
-
-bool is_token(std::string_view text) {
-    constexpr std::string_view marks = "!#$%&'*+-.^_`|~";
-    return !text.empty() && std::all_of(text.begin(), text.end(), [&](char c) {
-        return absl::ascii_isalnum(static_cast<unsigned char>(c)) ||
-               marks.find(c) != std::string_view::npos;
-    });
 }
 
 }  // namespace ration::client

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <string_view>
 
 #include "ration/retry_policy.h"
 #include "ration/time.h"
@@ -22,7 +21,5 @@ namespace ration::client {
 
 // `policy` with each time held within 0 and longest_time.
 [[nodiscard]] RetryPolicy within_bounds(RetryPolicy policy);
-
-[[nodiscard]] bool is_token(std::string_view text);  // RFC 9110 5.6.2: methods, field names
 
 }  // namespace ration::client

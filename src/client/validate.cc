@@ -4,6 +4,7 @@
 
 #include "base/text.h"
 #include "client/policy.h"
+#include "wire/token.h"
 
 namespace ration {
 namespace {
@@ -44,7 +45,7 @@ absl::Status validate(const RetryPolicy& policy) {
                            cat("has ", size, " entries; ", max_policy_entries, " are allowed"));
         }
     }
-    if (!client::is_token(policy.key_header)) {
+    if (!is_token(policy.key_header)) {
         return invalid("key_header", "is no field name");
     }
     return absl::OkStatus();

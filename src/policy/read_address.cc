@@ -43,7 +43,7 @@ void PolicyReader::read_address(const YamlNode& node) {
             } else if (const auto meant = header_slip(*name); !meant.empty()) {
                 reader_.error(header->at, cat("unknown forwarding header '", *name,
                                               "'; did you mean '", meant, "'?"));
-            } else if (is_token(*name)) {
+            } else if (is_short_token(*name)) {
                 rules.header = ForwardingHeader::single;
                 rules.header_name = *name;
             } else {

@@ -207,7 +207,7 @@ void PolicyReader::read_refusal_headers(const YamlNode& node, Refusal& refusal) 
     }
     for (const YamlNode::Entry& entry : node.entries) {
         const std::string& name = entry.key->scalar;
-        if (!is_token(name)) {
+        if (!is_short_token(name)) {
             reader_.error(entry.key->at, "not a header name");
             continue;
         }

@@ -85,7 +85,7 @@ void PolicyReader::read_tokens(const YamlNode* node, std::string_view what,
         return;
     }
     for (const YamlNode* word : words) {
-        if (is_token(word->scalar)) {
+        if (is_short_token(word->scalar)) {
             out.push_back(word->scalar);
         } else {
             reader_.error(word->at, cat("not ", what));

@@ -305,7 +305,7 @@ void PolicyReader::read_idempotency(const YamlNode& node) {
     }
     if (const YamlNode* header = node.find("header")) {
         rule.header = reader_.text(*header, "a header name").value_or(rule.header);
-        if (!is_token(rule.header)) {
+        if (!is_short_token(rule.header)) {
             reader_.error(header->at, "not a header name");
         }
     }

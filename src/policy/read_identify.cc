@@ -119,7 +119,7 @@ std::optional<CredentialRule> PolicyReader::read_credential(const YamlNode& node
         rule.source = header != nullptr ? CredentialSource::header : CredentialSource::cookie;
         if (const auto name = reader_.text(place, "a header or cookie name")) {
             rule.name = *name;
-            if (!is_token(*name)) {
+            if (!is_short_token(*name)) {
                 reader_.error(place.at, "not a header or cookie name");
             }
         }

@@ -105,7 +105,7 @@ void PolicyReader::read_cost_source(const YamlNode* node, std::string& header) {
     }
     if (const YamlNode* name = node->find("header")) {
         header = reader_.text(*name, "a header name").value_or("");
-        if (!is_token(header)) {
+        if (!is_short_token(header)) {
             reader_.error(name->at, "not a header name");
         }
     }

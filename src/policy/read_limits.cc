@@ -130,7 +130,7 @@ void PolicyReader::read_methods(const YamlNode& node, LimitRule& rule) {
     bool get = false;
     bool head = false;
     for (const YamlNode* method : reader_.words(node, "a method")) {
-        if (!is_token(method->scalar)) {
+        if (!is_short_token(method->scalar)) {
             reader_.error(method->at, "not a method");
             continue;
         }

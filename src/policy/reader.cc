@@ -5,6 +5,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_join.h"
 #include "base/text.h"
+#include "wire/token.h"
 
 namespace ration {
 namespace {
@@ -145,13 +146,8 @@ bool is_identifier(std::string_view text) {
     });
 }
 
-bool is_token(std::string_view text) {
-    constexpr std::string_view marks = "!#$%&'*+-.^_`|~";
-    return !text.empty() && text.size() <= max_name_bytes &&
-           std::all_of(text.begin(), text.end(), [&](char c) {
-               return absl::ascii_isalnum(static_cast<unsigned char>(c)) ||
-                      marks.find(c) != std::string_view::npos;
-           });
+bool is_short_token(std::string_view text) {
+    return text.size() <= max_name_bytes && is_token(text);
 }
 
 std::vector<std::string_view> split_text(std::string_view text, char separator) {

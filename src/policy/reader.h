@@ -61,7 +61,7 @@ private:
 // Letters, digits, '_' and '-', starting with a letter or '_'; at most 64.
 [[nodiscard]] bool is_identifier(std::string_view text);
 // A header or cookie name, or a method: RFC 9110 5.6.2 token, at most 64.
-[[nodiscard]] bool is_token(std::string_view text);
+[[nodiscard]] bool is_short_token(std::string_view text);
 // The pieces between separators, at least one.
 [[nodiscard]] std::vector<std::string_view> split_text(std::string_view text, char separator);
 // Without blanks around it.

@@ -96,8 +96,9 @@ std::optional<TextProblem> parse_selector(std::string_view text, Selector& selec
         }
         selector.source = word.source;
         selector.name = std::string(after);
-        return is_token(after) ? std::nullopt
-                               : std::optional(TextProblem{dot + 1, "a name is expected here"});
+        return is_short_token(after)
+                   ? std::nullopt
+                   : std::optional(TextProblem{dot + 1, "a name is expected here"});
     }
     return parse_attribute(text, selector);
 }

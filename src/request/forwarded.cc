@@ -7,17 +7,12 @@
 #include <span>
 
 #include "absl/strings/ascii.h"
+#include "wire/token.h"
 
 namespace ration {
 namespace {
 
 constexpr std::size_t max_node_bytes = 256;  // longer obfuscated names are nobody's address
-
-// RFC 9110 5.6.2
-bool is_token_char(char c) {
-    return absl::ascii_isalnum(static_cast<unsigned char>(c)) ||
-           std::string_view("!#$%&'*+-.^_`|~").find(c) != std::string_view::npos;
-}
 
 bool is_obfuscated(std::string_view text) {
     return text.size() >= 2 && text.front() == '_' &&

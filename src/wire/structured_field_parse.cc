@@ -9,6 +9,7 @@
 #include "base/text.h"
 #include "base/utf8.h"
 #include "wire/structured_field.h"
+#include "wire/token.h"
 
 namespace ration {
 namespace {
@@ -20,9 +21,9 @@ bool is_alpha(char c) {
     return absl::ascii_isalpha(static_cast<unsigned char>(c));
 }
 
-bool is_token_char(char c) {
-    return is_alpha(c) || is_digit(c) ||
-           std::string_view("!#$%&'*+-.^_`|~:/").find(c) != std::string_view::npos;
+// RFC 9651 3.3.4: more than elsewhere in HTTP.
+bool goes_on_token(char c) {
+    return is_token_char(c) || c == ':' || c == '/';
 }
 
 bool is_key_start(char c) {
@@ -198,7 +199,7 @@ private:
         }
         if (is_alpha(c) || c == '*') {
             std::string& token = out.emplace<SfToken>().text;
-            while (!at_end() && is_token_char(peek())) {
+            while (!at_end() && goes_on_token(peek())) {
                 token += next();
             }
             return true;
@@ -385,7 +386,7 @@ absl::StatusOr<SfDictionary> parse_sf_dictionary(std::string_view text) {
 
 bool is_sf_token(std::string_view text) {
     return !text.empty() && (is_alpha(text.front()) || text.front() == '*') &&
-           std::all_of(text.begin(), text.end(), is_token_char);
+           std::all_of(text.begin(), text.end(), goes_on_token);
 }
 
 bool is_sf_key(std::string_view text) {

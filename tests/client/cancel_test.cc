@@ -146,6 +146,39 @@ TEST_F(Cancelled, AndAnAnswerToldAfterwardsTeachesNothing) {
     }
 }
 
+// The server may act on what was sent: its answer is asked for even where others are held.
+TEST_F(Cancelled, AKeyedCallThatWasSentLeavesItsKeyInDoubt) {
+    VirtualClient& world = start({{"status", 201}}, milliseconds(100));
+    const auto book = [&](const std::string& key) -> VirtualClient::Asked& {
+        return world.ask(RetryPolicy(), [&](Call& call) {
+            call.method = "POST";
+            call.path = "/v1/bookings";
+            call.bucket = "b";
+            call.key = key;
+        });
+    };
+    VirtualClient::Asked& sent = book("sent");
+    world.run(milliseconds(10));
+    VirtualClient::Asked& waits = book("waits");
+    world.run(milliseconds(20));
+    EXPECT_EQ(waits.events, std::vector<std::string>{"wait:concurrency"});
+    world.cancel(sent);
+    world.cancel(waits);
+    world.run();
+    answer({{"status", 429},
+            {"headers", {{"Retry-After", "7200"}}},
+            {"body", {{"error", {{"type", "daily_booking_limit"}}}}}},
+           Nanos(0));
+    book("last");
+    world.run();
+    answer({{"status", 201}}, Nanos(0));
+    const VirtualClient::Asked& not_sent = book("waits");
+    const VirtualClient::Asked& again = book("sent");
+    world.run();
+    EXPECT_EQ(not_sent.result(), "gate_closed");
+    EXPECT_EQ(again.result(), "201");
+}
+
 TEST_F(Cancelled, AfterItsLastAnswerItEndsAsThatSaid) {
     VirtualClient& world = start({{"status", 404}}, milliseconds(100));
     VirtualClient::Asked& one = ask();

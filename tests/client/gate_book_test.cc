@@ -96,6 +96,46 @@ TEST(Dispatcher, ACallThatIsHeldFindsItsBucketLater) {
     EXPECT_EQ(in_flight, 1U) << "it is known at its bucket's gate";
 }
 
+// One booking is in flight at a time, for the server said that one is left. The one in flight is
+// refused for its operation, and those that wait hear of it before they are sent.
+TEST(Dispatcher, AGateThatComesWhileACallWaitsHoldsItToo) {
+    SeededRandom random(1);
+    VirtualClient world({}, random);
+    const std::string left = "\"m\";r=1;t=60";
+    world.server = [&](VirtualClient::Sent& sent) {
+        const bool daily = sent.asked->call.path == "/v1/bookings" && world.sends().size() == 2;
+        const Json refusal = {{"status", 429},
+                              {"headers", {{"Retry-After", "30"}}},
+                              {"body", {{"error", {{"type", "daily_booking_limit"}}}}}};
+        const Json good = {{"status", 200}, {"headers", {{"RateLimit", left}}}};
+        world.answer(sent, std::chrono::milliseconds(100), daily ? refusal : good);
+    };
+    RetryPolicy once;
+    once.max_retries = 0;
+    const auto ask = [&](const std::string& path) -> VirtualClient::Asked& {
+        return world.ask(once, [&](Call& call) {
+            call.method = "POST";
+            call.path = path;
+            call.bucket = "all";
+        });
+    };
+    ask("/v1/quote");
+    world.run(std::chrono::milliseconds(200));
+    ask("/v1/bookings");
+    const VirtualClient::Asked& held = ask("/v1/bookings");
+    const VirtualClient::Asked& other = ask("/v1/quote");
+    const VirtualClient::Asked& last = ask("/v1/bookings");
+    world.run(std::chrono::milliseconds(450));
+    EXPECT_EQ(other.result(), "200") << "it waits for nobody who is held";
+    EXPECT_FALSE(held.ended);
+    world.run();
+    EXPECT_EQ(held.result(), "200");
+    EXPECT_EQ(last.result(), "200");
+    ASSERT_EQ(world.sends().size(), 5U);
+    EXPECT_GE(held.sends[0] - start, std::chrono::seconds(30));
+    EXPECT_GE(last.sends[0] - start, std::chrono::seconds(30));
+}
+
 TEST(Dispatcher, RemembersSoManyDoubts) {
     SeededRandom random(1);
     VirtualClient world({}, random);

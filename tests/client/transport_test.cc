@@ -326,6 +326,43 @@ TEST(Transport, ABodyThatCannotBeReadEndsTheCall) {
     EXPECT_THAT(result.message, HasSubstr("could not be read"));
 }
 
+// A shorter one would leave the server waiting, of a longer one nobody would know that it was cut.
+TEST(Transport, ABodyIsAsLongAsAnnounced) {
+    RawServer server(serve_ok);
+    const auto client = make_client();
+    const auto send = [&](std::size_t bytes, std::uint64_t announced, bool rewindable) {
+        ClientRequest request = get(server.url("/"));
+        request.method = "PUT";
+        auto left = std::make_shared<std::size_t>(bytes);
+        const auto read = [left](std::span<char> into) {
+            const std::size_t now = std::min({*left, into.size(), std::size_t{1000}});
+            std::fill_n(into.begin(), now, 'x');
+            *left -= now;
+            return static_cast<std::ptrdiff_t>(now);
+        };
+        const auto rewind = [left, bytes] {
+            *left = bytes;
+            return true;
+        };
+        request.body = rewindable ? RequestBody::rewindable(read, rewind, announced)
+                                  : RequestBody::stream(read, announced);
+        return client->call(std::move(request));
+    };
+    for (const bool rewindable : {false, true}) {
+        for (const std::size_t size : {std::size_t{1}, std::size_t{1000}, std::size_t{2'500'000}}) {
+            SCOPED_TRACE(cat(size, rewindable ? " rewindable" : ""));
+            EXPECT_EQ(send(size, size, rewindable).status, 200);
+            const ClientResult shorter = send(size - 1, size, rewindable);
+            EXPECT_EQ(shorter.error, AttemptError::bad_request);
+            EXPECT_EQ(shorter.reason, StopReason::error_not_retryable);
+            EXPECT_THAT(shorter.message, HasSubstr(cat("shorter than the ", size, " bytes")));
+            const ClientResult longer = send(size + 1, size, rewindable);
+            EXPECT_EQ(longer.error, AttemptError::bad_request);
+            EXPECT_THAT(longer.message, HasSubstr(cat("longer than the ", size, " bytes")));
+        }
+    }
+}
+
 TEST(Transport, FunctionsOfARequestThatThrowEndTheCall) {
     RawServer server(serve_ok);
     const auto client = make_client();
@@ -359,8 +396,12 @@ TEST(Transport, WhatCannotBeSentIsNotSent) {
         const ClientResult result = client->call(std::move(request));
         EXPECT_EQ(result.reason, StopReason::error_not_retryable);
         EXPECT_FALSE(result.message.empty());
+        EXPECT_EQ(result.attempts, 0U);
         return result.error;
     };
+    ClientRequest bad_key = post(server.url("/"), "body");
+    bad_key.idempotency_key = "key\nX-Evil: 1";
+    EXPECT_EQ(outcome(std::move(bad_key)), AttemptError::bad_request);
     ClientRequest bad_value = get(server.url("/"));
     bad_value.headers = {{"X-A", "b\r\nX-Evil: 1"}};
     ClientRequest bad_name = get(server.url("/"));
@@ -380,6 +421,7 @@ TEST(Transport, WhatCannotBeSentIsNotSent) {
     EXPECT_EQ(outcome(get("http://127.0.0.1/" + std::string(max_url_bytes, 'x'))),
               AttemptError::bad_request);
     EXPECT_EQ(server.connections(), 0);
+    EXPECT_EQ(client->counters().sends, 0U);
 }
 
 TEST(Transport, NobodyListensIsSafeToRepeat) {

@@ -84,7 +84,8 @@ std::string ending_of(const ClientResult& result) {
     if (!result.message.empty()) {
         text += ": " + printable(shown_text(result.message));
     }
-    if (result.retry_at) {
+    // What waiting cannot help is not to be tried again, whatever moment came with it.
+    if (result.retry_at && result.reason != StopReason::type_never_retry) {
         char moment[max_decimal_bytes];
         const Wall whole = std::chrono::ceil<std::chrono::seconds>(*result.retry_at);
         text += cat("; try again from ", rfc3339(whole, moment));

@@ -16,32 +16,7 @@ constexpr char lower(char c) {
     return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c;
 }
 
-constexpr std::array<bool, 256> make_table(std::string_view extra, bool token) {
-    std::array<bool, 256> table{};
-    for (int c = 0; c < 256; ++c) {
-        const bool alnum =
-            (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z');
-        table[static_cast<std::size_t>(c)] =
-            token ? alnum : (c == '\t' || (c >= 0x20 && c != 0x7f));
-    }
-    for (const char c : extra) {
-        table[static_cast<unsigned char>(c)] = true;
-    }
-    return table;
-}
-
-constexpr auto token_table = make_table("!#$%&'*+-.^_`|~", true);
-constexpr auto value_table = make_table("", false);
-constexpr auto host_table = make_table("-._~!$&'()*+,;=%", true);
-
-bool all_in(const std::array<bool, 256>& table, std::string_view text) {
-    for (const char c : text) {
-        if (!table[static_cast<unsigned char>(c)]) {
-            return false;
-        }
-    }
-    return true;
-}
+constexpr CharTable host_table = letters_digits_and("-._~!$&'()*+,;=%");
 
 bool is_port(std::string_view text) {
     if (text.size() > 5) {
@@ -98,14 +73,6 @@ bool is_forbidden_in_trailer(std::string_view name) {
     return is_one_of(hyphens, names) || begins_with_word(hyphens, "x-") ||
            begins_with_word(hyphens, "ration-") || begins_with_word(hyphens, "ratelimit") ||
            begins_with_word(hyphens, "access-control-") || begins_with_word(hyphens, "if-");
-}
-
-bool is_token(std::string_view text) {
-    return !text.empty() && all_in(token_table, text);
-}
-
-bool is_field_value(std::string_view text) {
-    return all_in(value_table, text);
 }
 
 bool is_authority(std::string_view text) {

@@ -6,12 +6,15 @@
 #include <string_view>
 
 #include "wire/hop_fields.h"
+#include "wire/token.h"
 
 namespace ration::http {
 
 using ration::field_id;
 using ration::FieldId;
+using ration::is_field_value;
 using ration::is_hop_by_hop;
+using ration::is_token;
 using ration::list_has;
 using ration::next_list_item;
 using ration::trimmed;
@@ -20,9 +23,6 @@ using ration::trimmed;
 // authentication, and whatever is read before the content.
 [[nodiscard]] bool is_forbidden_in_trailer(std::string_view name);
 
-[[nodiscard]] bool is_token(std::string_view text);  // RFC 9110 5.6.2, at least one character
-// Field content: no control character but TAB.
-[[nodiscard]] bool is_field_value(std::string_view text);
 // host[:port] of RFC 3986, without user information; not empty.
 [[nodiscard]] bool is_authority(std::string_view text);
 
