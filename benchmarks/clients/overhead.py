@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
 """The clients beside the bare libraries that they send with, on loopback with connections kept alive.
 
-The caller runs on core 0, the server (nginx `return 200`) on core 1. Bare and ours take turns within one process, so
-that a slow minute of the machine hits both; medians are told.
+The caller runs on core 0, the server (nginx `return 200`) on core 1. Bare and ours take short turns within one process,
+so that a slow moment of the machine hits both. How two programs lie in memory moves a ratio by several hundredths and
+stays as it is while a process lives, so each library is measured in several processes: of the one in the middle, by the
+ratio of the medians, the medians are told.
 
-    overhead.py [--rounds N] [--calls N]
+    overhead.py [--processes N] [--turns N] [--calls N] [--only NAME]
 
 One JSON object to stdout: {"fetch": {"bare": {"wall_us": ..., "cpu_us": ...}, "ours": {...}}, "httpx": ..., ...}
 """
@@ -28,21 +30,32 @@ NAMES = {"fetch": None, "httpx": "httpx", "httpx async": "async", "requests": "r
 
 
 def measure(name, library, url, options):
+    """Of the process in the middle: {"bare": {"wall_us": ..., "cpu_us": ...}, "ours": ...}."""
     if library is None:
-        command = ["node", HERE / "js_bench.mjs", url, options.rounds, options.calls]
+        command = ["node", HERE / "js_bench.mjs"]
     else:
-        command = [installed.python(), "-B", HERE / "python_bench.py", library, url, options.rounds, options.calls]
+        command = [installed.python(), "-B", HERE / "python_bench.py", library]
+    command = ["taskset", "-c", gateway.CORE_PROXY, *command, url, options.turns, options.calls]
     print(f"{name}...", file=sys.stderr, flush=True)
-    done = subprocess.run(["taskset", "-c", str(gateway.CORE_PROXY), *map(str, command)], stdout=subprocess.PIPE, check=True)
-    rounds = json.loads(done.stdout)
-    return {side: {figure: statistics.median(each[figure] for each in rounds[side]) for figure in ("wall_us", "cpu_us")}
-            for side in rounds}
+    runs = [medians(run(command)) for _ in range(options.processes)]
+    return sorted(runs, key=lambda sides: sides["ours"]["wall_us"] / sides["bare"]["wall_us"])[len(runs) // 2]
+
+
+def run(command):
+    return json.loads(subprocess.run([*map(str, command)], stdout=subprocess.PIPE, check=True).stdout)
+
+
+def medians(sides):
+    return {side: {figure: statistics.median(turn[figure] for turn in turns) for figure in ("wall_us", "cpu_us")}
+            for side, turns in sides.items()}
 
 
 def main():
     parser = argparse.ArgumentParser()
-    parser.add_argument("--rounds", type=int, default=9)
-    parser.add_argument("--calls", type=int, default=1000)
+    parser.add_argument("--processes", type=int, default=5)
+    parser.add_argument("--turns", type=int, default=60)
+    parser.add_argument("--calls", type=int, default=100)
+    parser.add_argument("--only", choices=NAMES)
     options = parser.parse_args()
     installed.python()
     with tempfile.TemporaryDirectory() as folder, open(pathlib.Path(folder) / "log", "w") as log:
@@ -51,7 +64,8 @@ def main():
         try:
             gateway.wait_for(port, "the server")
             url = f"http://127.0.0.1:{port}/"
-            print(json.dumps({name: measure(name, library, url, options) for name, library in NAMES.items()}))
+            names = [options.only] if options.only else NAMES
+            print(json.dumps({name: measure(name, NAMES[name], url, options) for name in names}))
         finally:
             server.terminate()
             server.wait()

@@ -1,11 +1,13 @@
-"""One call after another to a server on loopback, keep-alive: bare httpx or requests and the client, in turns.
+"""One call after another to a server on loopback, keep-alive: bare httpx or requests and the client, in short turns,
+each pair of turns in an order of chance, so that what the machine does hits both.
 
-    python_bench.py LIBRARY URL ROUNDS CALLS        prints {"bare": [{wall_us, cpu_us}, ...], "ours": [...]}
+    python_bench.py LIBRARY URL TURNS CALLS        prints {"bare": [{wall_us, cpu_us}, ...], "ours": [...]}
 """
 
 import asyncio
 import json
 import pathlib
+import random
 import sys
 import time
 
@@ -17,7 +19,8 @@ import requests  # noqa: E402
 import ration_client.httpx  # noqa: E402
 import ration_client.requests  # noqa: E402
 
-LIBRARY, URL, ROUNDS, CALLS = sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4])
+LIBRARY, URL, TURNS, CALLS = sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4])
+WARMING = 5  # turns that are not told
 HEADERS = {"Authorization": "Bearer sk_bench"}
 
 
@@ -45,23 +48,26 @@ def sync_sides():
     return {"bare": requests.Session(), "ours": ration_client.requests.Session()}
 
 
+def in_turns(sides):
+    """The name and client of each turn, the warming ones first."""
+    for _ in range(WARMING + TURNS):
+        yield from random.sample(sorted(sides.items()), len(sides))
+
+
 async def run_async():
     measured = {"bare": [], "ours": []}
     async with httpx.AsyncClient() as bare, httpx.AsyncClient(transport=ration_client.httpx.AsyncTransport()) as ours:
-        for number in range(ROUNDS + 1):
-            for name, client in (("bare", bare), ("ours", ours)):
-                measured[name].append(await measure_async(client))
+        for name, client in in_turns({"bare": bare, "ours": ours}):
+            measured[name].append(await measure_async(client))
     return measured
 
 
 def run():
     measured = {"bare": [], "ours": []}
-    sides = sync_sides()
-    for _ in range(ROUNDS + 1):
-        for name, client in sides.items():
-            measured[name].append(measure(client))
+    for name, client in in_turns(sync_sides()):
+        measured[name].append(measure(client))
     return measured
 
 
 result = asyncio.run(run_async()) if LIBRARY == "async" else run()
-print(json.dumps({name: rounds[1:] for name, rounds in result.items()}))  # the first round warms
+print(json.dumps({name: turns[WARMING:] for name, turns in result.items()}))

@@ -73,14 +73,16 @@ void EasyPool::put_back(CURL* handle) {
 }
 
 AttemptError error_of(CURLcode code, bool sent) {
+    // What was sent before is in doubt, also where the connection could not be made that was to
+    // follow a kept one that turned out dead.
     switch (static_cast<int>(code)) {
         case CURLE_COULDNT_RESOLVE_HOST:
         case CURLE_COULDNT_RESOLVE_PROXY:
-            return AttemptError::dns_failed;
+            return sent ? AttemptError::connection_lost : AttemptError::dns_failed;
         case CURLE_COULDNT_CONNECT:
-        case CURLE_SSL_CONNECT_ERROR:  // the handshake broke off: nothing was asked yet
+        case CURLE_SSL_CONNECT_ERROR:  // the handshake broke off
         case CURLE_PROXY:
-            return AttemptError::connect_failed;
+            return sent ? AttemptError::connection_lost : AttemptError::connect_failed;
         case CURLE_OPERATION_TIMEDOUT:
             return sent ? AttemptError::attempt_timeout : AttemptError::connect_failed;
         case CURLE_PEER_FAILED_VERIFICATION:

@@ -187,7 +187,6 @@ CURL* Exchange::release() {
 }
 
 bool Exchange::finished(CURLcode code) {
-    const bool refused = answer_.head_complete && answer_.status >= 400;
     if (redirection_ && !redirection_->stop) {
         url_ = redirection_->url;
         method_ = redirection_->method;
@@ -203,7 +202,7 @@ bool Exchange::finished(CURLcode code) {
         if (answer_.status == 0) {
             fail(AttemptError::protocol_error, "the answer has no status");
         }
-    } else if (refused) {
+    } else if (refused()) {
         answer_.cut = true;  // why it was refused is known well enough
     } else if (!error_) {
         const char* text = curl_error_[0] ? curl_error_ : curl_easy_strerror(code);
@@ -213,7 +212,7 @@ bool Exchange::finished(CURLcode code) {
 }
 
 void Exchange::expired() {
-    if (answer_.head_complete && answer_.status >= 400) {
+    if (refused()) {
         answer_.cut = true;
         return;
     }

@@ -81,6 +81,7 @@ private:
     [[nodiscard]] bool rewind_body();
     [[nodiscard]] bool as_announced(std::size_t got);
     void head_ended();
+    [[nodiscard]] bool refused() const { return answer_.head_complete && answer_.status >= 400; }
     void fail(AttemptError error, std::string_view message);
     [[nodiscard]] bool take_body(std::string_view bytes);
 

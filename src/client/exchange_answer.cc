@@ -41,6 +41,9 @@ std::size_t Exchange::on_header(char* data, std::size_t size, std::size_t count,
     Answer& answer = exchange.answer_;
     std::string_view line(data, size * count);
     answer.header_bytes += line.size();
+    if (answer.header_bytes > max_answer_header_bytes && exchange.refused()) {
+        return 0;  // in a trailer: why it was refused is known well enough
+    }
     if (answer.header_bytes > max_answer_header_bytes) {
         exchange.fail(AttemptError::protocol_error, "the answer's header is too long");
         return 0;
@@ -183,10 +186,13 @@ int Exchange::on_seek(void* self, curl_off_t offset, int origin) {
 int Exchange::on_request(void* self, char* /*remote*/, char* /*local*/, int /*remote_port*/,
                          int /*local_port*/) {
     Exchange& exchange = *static_cast<Exchange*>(self);
-    if (exchange.requests_begun_++ > 0 && !exchange.setup_.repeatable) {
+    // Of an announced body nothing was sent when the announcement is answered (RFC 9110 15.5.18).
+    const bool announcement_refused = exchange.answer_.status == 417;
+    if (exchange.requests_begun_++ > 0 && !exchange.setup_.repeatable && !announcement_refused) {
         exchange.fail(AttemptError::connection_lost, "the connection was lost before the answer");
         return CURL_PREREQFUNC_ABORT;
     }
+    exchange.answer_ = {};
     exchange.sent_ = true;
     return CURL_PREREQFUNC_OK;
 }

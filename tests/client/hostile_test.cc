@@ -216,6 +216,110 @@ TEST(Hostile, AKeptConnectionThatDiesGetsAnUnsafeRequestOnce) {
     }
 }
 
+// libcurl repeats on a fresh connection what a kept one took along when it died. That the fresh one
+// cannot be made does not undo what was sent on the first.
+TEST(Hostile, NorIsItRepeatedWhenTheNextConnectionFails) {
+    const RawTls tls;
+    for (const bool over_tls : {false, true}) {
+        for (const bool redirected : {false, true}) {
+            SCOPED_TRACE(cat(over_tls ? "TLS" : "", redirected ? " after a redirect" : ""));
+            RawServer* self = nullptr;
+            RawServer server(
+                [&](RawConnection& peer) {
+                    while (peer.read_request()) {
+                        if (peer.request.target == "/create") {
+                            over_tls ? self->break_from(2) : self->stop_listening();
+                            return;
+                        }
+                        peer.answer(redirected ? 307 : 200, "Location: /create\r\n", "first");
+                    }
+                },
+                over_tls ? &tls : nullptr);
+            self = &server;
+            ClientOptions options = quick_options();
+            options.ca_file = tls.certificate_file();
+            options.http_version = HttpVersion::http1;
+            options.policy.max_retries = 2;
+            const auto client = make_client(options);
+            const auto url = [&](std::string_view path) { return server.url(path, "localhost"); };
+            if (!redirected) {
+                EXPECT_TRUE(client->call(get(url("/warm"))).ok());
+            }
+            const ClientResult lost =
+                client->call(post(url(redirected ? "/start" : "/create"), "x"));
+            EXPECT_EQ(lost.error, AttemptError::connection_lost);
+            EXPECT_EQ(lost.reason, StopReason::unsafe_method);
+            EXPECT_EQ(lost.attempts, 1U);
+            EXPECT_EQ(server.requests().size(), 2U);
+        }
+    }
+}
+
+// Whoever answers with a redirect was asked, wherever it led.
+TEST(Hostile, ARedirectThatLeadsToNobodyIsNotFollowedTwiceByAnUnsafeCall) {
+    int nobody = 0;
+    {
+        const RawServer gone([](RawConnection&) {});
+        nobody = gone.port();
+    }
+    RawServer server([&](RawConnection& peer) {
+        while (peer.read_request()) {
+            peer.answer(307, cat("Location: http://127.0.0.1:", nobody, "/\r\n"), "");
+        }
+    });
+    ClientOptions options = quick_options();
+    options.policy.max_retries = 1;
+    const auto client = make_client(options);
+    const ClientResult lost = client->call(post(server.url("/"), "x"));
+    EXPECT_EQ(lost.reason, StopReason::unsafe_method);
+    EXPECT_EQ(server.requests().size(), 1U);
+    EXPECT_EQ(client->call(get(server.url("/"))).attempts, 2U);
+}
+
+// Nothing of the body was sent when its announcement is refused (RFC 9110 15.5.18).
+TEST(Hostile, ABodyWhoseAnnouncementIsRefusedIsSentWithoutOne) {
+    RawServer server([](RawConnection& peer) {
+        peer.asks_for_bodies = false;
+        while (peer.read_request()) {
+            const bool announced = !peer.request.header("expect").empty();
+            peer.answer(announced ? 417 : 201, "", "");
+        }
+    });
+    const auto client = make_client();
+    for (const bool keyed : {false, true}) {
+        ClientRequest request = post(server.url("/"), std::string(2U << 20U, 'x'));
+        request.body = RequestBody::stream([left = 2](std::span<char> into) mutable {
+            into[0] = 'x';
+            return std::ptrdiff_t{left-- > 0 ? 1 : 0};
+        });
+        request.idempotency_key = keyed ? "k" : "";
+        const ClientResult result = client->call(std::move(request));
+        EXPECT_EQ(result.status, 201) << result.message;
+        EXPECT_EQ(result.attempts, 1U);
+        EXPECT_EQ(server.requests().back().body, "xx");
+    }
+}
+
+// What comes behind a refusal's body does not make it a lost answer.
+TEST(Hostile, ATrailerWithoutEndLeavesTheRefusal) {
+    for (const int status : {429, 200}) {
+        RawServer server([&](RawConnection& peer) {
+            if (!peer.read_request()) {
+                return;
+            }
+            peer.send(cat("HTTP/1.1 ", status, " X\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n"));
+            const std::string line = cat("X-A: ", std::string(1000, 'x'), "\r\n");
+            for (int i = 0; i < 1000 && peer.send(line); ++i) {
+            }
+        });
+        ClientOptions options = quick_options();
+        options.policy.max_retries = 0;
+        const ClientResult result = make_client(options)->call(get(server.url("/")));
+        EXPECT_EQ(result.status, status == 429 ? 429 : 0);
+        EXPECT_EQ(result.error.has_value(), status == 200);
+    }
+}
+
 TEST(Hostile, ASlowDripEndsWithTheDeadline) {
     RawServer server([](RawConnection& peer) {
         if (!peer.read_request()) {

@@ -149,7 +149,7 @@ RawServer::~RawServer() {
 }
 
 void RawServer::accept_all() {
-    while (!ending_) {
+    while (!ending_ && listening_) {
         pollfd ready{listener_, POLLIN, 0};
         if (poll(&ready, 1, 20) <= 0) {
             continue;
@@ -159,6 +159,10 @@ void RawServer::accept_all() {
             continue;
         }
         const int number = ++connections_;
+        if (number >= broken_from_) {
+            close(fd);
+            continue;
+        }
         open_.emplace_back(fd, std::thread([this, fd, number] {
                                void* session = tls_ ? tls_->accept(fd) : nullptr;
                                if (session || !tls_) {
@@ -171,6 +175,11 @@ void RawServer::accept_all() {
                                close(fd);
                            }));
     }
+}
+
+void RawServer::stop_listening() {
+    listening_ = false;
+    shutdown(listener_, SHUT_RDWR);
 }
 
 void RawServer::note(const RawRequest& request) {

@@ -12,6 +12,7 @@
 
 #include <atomic>
 #include <functional>
+#include <limits>
 #include <list>
 #include <mutex>
 #include <string>
@@ -76,6 +77,10 @@ public:
 
     [[nodiscard]] std::string url(std::string_view path, std::string_view host = "127.0.0.1") const;
     [[nodiscard]] int port() const { return port_; }
+    // Nobody can connect any more; those who are stay.
+    void stop_listening();
+    // Connections from that number on are closed at once, over TLS before the handshake.
+    void break_from(int number) { broken_from_ = number; }
     [[nodiscard]] std::vector<RawRequest> requests() const;
     [[nodiscard]] int connections() const { return connections_; }
     [[nodiscard]] bool ending() const { return ending_; }
@@ -90,6 +95,8 @@ private:
     int listener_ = -1;
     int port_ = 0;
     std::atomic<bool> ending_ = false;
+    std::atomic<bool> listening_ = true;
+    std::atomic<int> broken_from_ = std::numeric_limits<int>::max();
     std::atomic<int> connections_ = 0;
     mutable std::mutex mutex_;
     std::vector<RawRequest> requests_;

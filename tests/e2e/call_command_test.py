@@ -175,6 +175,28 @@ class ExitCodes(unittest.TestCase):
             self.assertIn(b"--idempotency-key", keyed.stderr)
             self.assertEqual(code().returncode, 4)
 
+    def test_nor_is_a_result_that_cannot_be_written(self):
+        with Server(answer(201, "x")) as server, open("/dev/full", "w") as full:
+            def run(*arguments):
+                done = subprocess.run(command("--each", "-", *arguments, server.url()), stdout=full, stderr=subprocess.PIPE,
+                                      input=b'{"method": "POST", "url": "/a", "body": {}}\n' * 3, timeout=60)
+                self.assertIn(b"results cannot be written", done.stderr)
+                return done.returncode
+            self.assertEqual(run("--parallel", "1"), 5)
+            self.assertEqual(len(server.seen), 1, "no more than one is done that nobody hears of")
+            self.assertEqual(run("--parallel", "1", "--idempotency-key", "auto"), 4)
+
+    def test_what_waiting_does_not_change_has_no_moment(self):
+        for status, body in ((429, error_body("booking_volume_refused")), (404, "")):
+            with Server(answer(status, body, Retry_After="1")) as server:
+                code, _, errors = call("-d", "x", "--idempotency-key", "auto", server.url())
+                self.assertEqual((code, len(server.seen)), (1, 1))
+                self.assertNotIn("try again", errors)
+                code, out, errors = call("--each", "-", server.url(), stdin="/a\n")
+                self.assertEqual(code, 1, errors)
+                self.assertNotIn("retry_at", out)
+                self.assertNotIn("try again", errors)
+
     def test_wrong_use(self):
         for arguments in ([], ["nonsense"], ["ftp://127.0.0.1/"], ["http://u:p@127.0.0.1/"],
                           ["--max-wait", "soon", "http://127.0.0.1:1/"], ["-H", "no colon", "http://127.0.0.1:1/"],

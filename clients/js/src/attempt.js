@@ -7,6 +7,7 @@ import {MAX_BODY_BYTES} from './hints.js';
 import {decideRedirect, isRedirect} from './redirect.js';
 import {openTransfer} from './transfer.js';
 
+const NOTHING_SENT = ['dns_failed', 'connect_failed'];
 const ERROR_BODY_MS = 5_000; // for reading why something was refused
 
 // Not async, and with as few promises as can be: each of them costs every call.
@@ -19,6 +20,7 @@ export class Attempt {
         this.hop = null; // the first
         this.timedOut = false;
         this.headCame = false;
+        this.redirected = false;
         this.at = 0;
         this.holds = true;
     }
@@ -66,9 +68,15 @@ export class Attempt {
     failed(error) {
         if (this.settle !== null) {
             const cancelled = this.call.request.signal?.aborted;
-            const kind = cancelled ? 'cancelled' : this.timedOut ? 'attempt_timeout' : errorKind(error);
+            const kind = cancelled ? 'cancelled' : this.timedOut ? 'attempt_timeout' : this.kindOf(error);
             this.ends({type: 'transport_error', error: kind, cause: error}, false);
         }
+    }
+
+    // Whoever answered with a redirect was asked, wherever it led.
+    kindOf(error) {
+        const kind = errorKind(error);
+        return this.redirected && NOTHING_SENT.includes(kind) ? 'connection_lost' : kind;
     }
 
     ends(outcome, answered) {
@@ -118,6 +126,7 @@ export class Attempt {
             };
             call.sameOrigin = !hop.dropSecrets;
             this.headCame = false;
+            this.redirected = true;
             response = this.transfer.asAnswered(await this.sendHop(hop));
             if (this.settle === null) {
                 discard(response);

@@ -24,15 +24,18 @@ export function isStream(body) {
         (typeof body.getReader === 'function' || typeof body[Symbol.asyncIterator] === 'function');
 }
 
-// What the caller could change between attempts is copied, as fetch itself does.
+// What the caller could change between attempts is copied, as fetch itself does: what it does not know it sends as text.
 function copied(body) {
-    if (body instanceof ArrayBuffer) {
-        return body.slice(0);
-    }
     if (ArrayBuffer.isView(body)) {
         return new Uint8Array(body.buffer, body.byteOffset, body.byteLength).slice();
     }
-    return body instanceof URLSearchParams ? new URLSearchParams(body) : body;
+    if (Object.prototype.toString.call(body) === '[object ArrayBuffer]') { // another realm's too
+        return body.slice(0);
+    }
+    if (body instanceof URLSearchParams) {
+        return new URLSearchParams(body);
+    }
+    return body instanceof Blob ? body : String(body);
 }
 
 // A form is written once, since each writing has another boundary.

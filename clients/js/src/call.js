@@ -58,8 +58,8 @@ export class Call {
     // every call.
     round(now) {
         this.throwIfCancelled();
-        const tickets = this.shared.pacer === null ? this.admittedAtOnce(now) : null;
-        return tickets === null ? this.admitted().then((each) => this.send(each, this.clock.now())) : this.send(tickets, now);
+        const places = this.shared.pacer === null ? this.admittedAtOnce(now) : null;
+        return places === null ? this.admitted().then((each) => this.send(each, this.clock.now())) : this.send(places, now);
     }
 
     // Admission
@@ -72,57 +72,58 @@ export class Call {
 
     // The usual case without a promise: the only gate is open. Null when the call has to wait.
     admittedAtOnce(now) {
-        const gates = this.origin.concurrency === null ? this.gates(now) : [];
-        if (gates.length !== 1) {
+        if (this.origin.concurrency !== null || this.narrowGate() !== undefined) {
             return null;
         }
-        const [gate] = gates;
+        const gate = this.mainGate(now);
         const ticket = makeTicket(null, this.spread);
-        return gate.enter(ticket, now) ? this.passedAll([{gate, ticket}], now) : null;
+        return gate.enter(ticket, now) ? this.passedAll({narrow: null, main: {gate, ticket}}, now) : null;
     }
 
-    // The tickets of the gates that let this call in: each must be handed to `learn`.
+    // The places at the gates that let this call in: they must be handed to `learn`.
     async admitted() {
         if (this.shared.pacer !== null) {
             await this.paced();
         }
-        const tickets = this.gates(this.clock.now())
-            .map((gate) => ({gate, ticket: makeTicket(this.waiter.wake, this.spread)}));
+        const places = {narrow: null, main: null};
         try {
-            await this.passStations(tickets);
+            await this.passStations(places);
         } catch (error) {
-            this.giveBack(tickets);
+            this.giveBackAll(places);
             throw error;
         }
-        return this.passedAll(tickets, this.clock.now());
+        return this.passedAll(places, this.clock.now());
     }
 
-    passedAll(tickets, now) {
+    passedAll(places, now) {
         try {
             this.passLocalRefusals(now);
-            return tickets;
+            return places;
         } catch (error) {
-            this.giveBack(tickets);
+            this.giveBackAll(places);
             throw error;
         }
     }
 
-    gates(now) {
+    // That of its operation, if there is one.
+    narrowGate() {
         const {shared} = this;
-        const main = shared.gates.open(this.gateKey, now);
         // A repeat under a key may be of a call that was done: its answer is there to be had.
         const repeats = this.key !== null && (this.attempts > 0 || shared.doubts.has(this.doubtKey));
-        const narrow = repeats ? undefined : shared.narrowGates.find(this.narrowKey);
-        return narrow ? [narrow, main] : [main];
+        return repeats ? undefined : shared.narrowGates.find(this.narrowKey);
+    }
+
+    mainGate(now) {
+        return this.shared.gates.open(this.gateKey, now);
     }
 
     // The gates, then the in-flight limit. After a wait all are asked again: what was learnt meanwhile counts.
-    async passStations(tickets) {
+    async passStations(places) {
         const {concurrency} = this.origin;
         const place = {wake: this.waiter.wake};
         try {
             for (;;) {
-                const waitUntil = this.askGates(tickets);
+                const waitUntil = this.askGates(places);
                 if (waitUntil !== undefined) {
                     concurrency?.leave(place); // it holds up nobody who may go
                     this.stopIfLate(waitUntil ?? this.clock.now(), waitUntil);
@@ -141,18 +142,31 @@ export class Call {
     }
 
     // Undefined when all let the call go, else until when it has to wait (null: until it is woken).
-    askGates(tickets) {
+    askGates(places) {
         const now = this.clock.now();
-        for (const {gate, ticket} of tickets) {
-            const answer = gate.ask(ticket, now);
-            if (answer.rejectUntil !== undefined) {
-                throw this.refusal('gate_closed', this.clock.wall() + answer.rejectUntil - now);
-            }
-            if (answer !== 'go') {
-                return answer.waitUntil;
+        places.narrow ??= this.placeAt(this.narrowGate()); // it may have come meanwhile
+        if (places.narrow !== null) {
+            const waitUntil = this.askGate(places.narrow, now);
+            if (waitUntil !== undefined) {
+                this.giveBack(places.main, now); // it holds up nobody who may go
+                places.main = null;
+                return waitUntil;
             }
         }
-        return undefined;
+        places.main ??= this.placeAt(this.mainGate(now)); // not before: a gate that nobody has asked may be forgotten
+        return this.askGate(places.main, now);
+    }
+
+    placeAt(gate) {
+        return gate === undefined ? null : {gate, ticket: makeTicket(this.waiter.wake, this.spread, this.policy.maxServerWaitMs)};
+    }
+
+    askGate({gate, ticket}, now) {
+        const answer = gate.ask(ticket, now);
+        if (answer.rejectUntil !== undefined) {
+            throw this.refusal('gate_closed', this.clock.wall() + answer.rejectUntil - now);
+        }
+        return answer === 'go' ? undefined : answer.waitUntil;
     }
 
     passLocalRefusals(now) {
@@ -166,41 +180,49 @@ export class Call {
         throttle?.sent(now);
     }
 
-    giveBack(tickets) {
-        const now = this.clock.now();
-        for (const {gate, ticket} of tickets) {
-            if (ticket.granted) {
-                gate.done(ticket, {told: null, refused: false}, now);
-            } else {
-                gate.leave(ticket, now);
-            }
+    // Nothing is learnt of it.
+    giveBack(place, now) {
+        if (place === null) {
+            return;
         }
+        const {gate, ticket} = place;
+        if (ticket.granted) {
+            gate.done(ticket, {told: null, refused: false}, now);
+        } else {
+            gate.leave(ticket, now);
+        }
+    }
+
+    giveBackAll({narrow, main}) {
+        const now = this.clock.now();
+        this.giveBack(narrow, now);
+        this.giveBack(main, now);
     }
 
     // Sending and learning
 
-    send(tickets, now) {
+    send(places, now) {
         this.attempts += 1;
         this.shared.counters.sends += 1;
         if (this.settings.hooks.onSend) { // an event that nobody hears is not made
             this.hook('onSend', {attempt: this.attempts, method: this.method, url: this.request.place.href});
         }
         const end = Math.min(now + this.policy.attemptTimeoutMs, this.startedAt + this.policy.totalDeadlineMs);
-        return new Promise((resolve, reject) => this.attempt(tickets, resolve, reject).start(Math.max(now + 1, end)));
+        return new Promise((resolve, reject) => this.attempt(places, resolve, reject).start(Math.max(now + 1, end)));
     }
 
     // The first attempt of a call that began as a plain one.
     goOn({startedAt, gate, ticket}, resolve, reject) {
         this.startedAt = startedAt;
         this.attempts = 1;
-        return this.attempt([{gate, ticket}], resolve, reject);
+        return this.attempt({narrow: null, main: {gate, ticket}}, resolve, reject);
     }
 
     // An attempt whose outcome decides what the call comes to.
-    attempt(tickets, resolve, reject) {
+    attempt(places, resolve, reject) {
         return new Attempt(this, (outcome) => {
             try {
-                resolve(this.settle(tickets, outcome));
+                resolve(this.settle(places, outcome));
             } catch (error) {
                 reject(error);
             }
@@ -208,13 +230,13 @@ export class Call {
     }
 
     // What the call comes to after an attempt: its answer, or a promise of the next round.
-    settle(tickets, outcome) {
+    settle(places, outcome) {
         if (this.settings.hooks.onAnswer) {
             this.hook('onAnswer', {attempt: this.attempts, status: outcome.status ?? null, error: outcome.error ?? null,
                 response: outcome.response ?? null});
         }
         const told = readAnswer(outcome, this.clock.wall());
-        this.learn(tickets, outcome, told);
+        this.learn(places, outcome, told);
         if (outcome.status < 400 && !this.request.signal?.aborted) {
             return this.end(outcome, SUCCESS);
         }
@@ -225,7 +247,7 @@ export class Call {
         return this.waitToRetry(outcome, decision).then(() => this.round(this.clock.now()));
     }
 
-    learn(tickets, outcome, told) {
+    learn({narrow: narrowPlace, main}, outcome, told) {
         const now = this.clock.now();
         const answered = outcome.type === 'response';
         const refused = answered && this.policy.retryStatuses.includes(outcome.status);
@@ -236,9 +258,8 @@ export class Call {
         }
         const mute = narrow || !this.sameOrigin || this.policy.neverRetryTypes.includes(told.errorType);
         const lesson = !answered ? null : mute ? {...told, floorMs: null, limits: []} : told;
-        for (const {gate, ticket} of tickets) {
-            gate.done(ticket, {told: lesson, refused: refused && !narrow}, now);
-        }
+        narrowPlace?.gate.done(narrowPlace.ticket, {told: lesson, refused: refused && !narrow}, now);
+        main.gate.done(main.ticket, {told: lesson, refused: refused && !narrow}, now);
         this.learnHealth(outcome, now);
         this.learnDoubt(outcome, answered);
     }

@@ -61,7 +61,7 @@ export interface Ticket {
     granted: boolean;
     wake?: () => void;
 }
-export function makeTicket(wake?: () => void, spread?: boolean): Ticket;
+export function makeTicket(wake?: () => void, spread?: boolean, maxWaitMs?: number | null): Ticket;
 export class Gate {
     constructor(policy: Readonly<Policy>, random: () => number);
     ask(ticket: Ticket, now: number): 'go' | {waitUntil: number | null; rejectUntil?: undefined} | {rejectUntil: number};

@@ -42,7 +42,7 @@ export class Gate {
             }
             this.revoke(ticket);
         }
-        if (this.toldAt - now > this.policy.maxServerWaitMs) {
+        if (this.toldAt - now > (ticket.maxWaitMs ?? this.policy.maxServerWaitMs)) {
             this.leave(ticket, now);
             return {rejectUntil: this.toldAt + this.guard};
         }
@@ -201,18 +201,23 @@ function compareWindows(window, known) {
     return Math.abs(window.resetAt - known.resetAt) <= 1000 ? 'same' : 'new'; // whole seconds are told
 }
 
-// `spread`: the call comes from a wait that the server asked for, with a random extra.
-export function makeTicket(wake, spread = false) {
-    return {wake, spread, notBefore: -Infinity, queued: false, granted: false};
+// `spread`: the call comes from a wait that the server asked for, with a random extra. `maxWaitMs`: how far off the
+// server's moment may be; null: as the gate's policy says.
+export function makeTicket(wake, spread = false, maxWaitMs = null) {
+    return {wake, spread, maxWaitMs, notBefore: -Infinity, queued: false, granted: false};
 }
 
-// Gates by key, at most `max` of them; what has nothing to tell is forgotten first.
+const MOST_LOOKS = 64;
+
+// Gates by key, at most `max` of them. One that nobody uses and that holds nobody back is forgotten for a new one; where
+// none is found, newcomers share a gate.
 export class GateBook {
     constructor(policy, random, max) {
         this.policy = policy;
         this.random = random;
         this.max = max;
         this.gates = new Map();
+        this.shared = null;
     }
 
     find(key) {
@@ -222,8 +227,9 @@ export class GateBook {
     open(key, now) {
         let gate = this.gates.get(key);
         if (!gate) {
-            if (this.gates.size >= this.max) {
-                this.forgetOne(now);
+            if (this.gates.size >= this.max && !this.forgetOne(now)) {
+                this.shared ??= new Gate(this.policy, this.random);
+                return this.shared;
             }
             gate = new Gate(this.policy, this.random);
             this.gates.set(key, gate);
@@ -231,23 +237,26 @@ export class GateBook {
         return gate;
     }
 
-    // The oldest idle gate of the first few, else the oldest that no call uses.
+    // Looks at a few; those that have to stay are looked at last the next time.
     forgetOne(now) {
-        let candidate = null;
-        let seen = 0;
-        for (const [key, gate] of this.gates) {
-            seen += 1;
+        for (const [key, gate] of Array.from(firstOf(this.gates, MOST_LOOKS))) {
+            this.gates.delete(key);
             if (gate.idle(now)) {
-                candidate = key;
-                break;
+                return true;
             }
-            if (candidate === null && gate.inFlight === 0 && gate.queue.length === 0) {
-                candidate = key;
-            }
-            if (seen >= 64 && candidate !== null) {
-                break;
-            }
+            this.gates.set(key, gate);
         }
-        this.gates.delete(candidate);
+        return false;
+    }
+}
+
+function* firstOf(entries, most) {
+    let left = most;
+    for (const entry of entries) {
+        if (left === 0) {
+            return;
+        }
+        left -= 1;
+        yield entry;
     }
 }

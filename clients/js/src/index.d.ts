@@ -112,7 +112,9 @@ export interface ClientOptions extends Partial<Policy> {
     newKey?: () => string;
 }
 
-export type CallOptions = Partial<Policy> & Pick<ClientOptions, 'bucket' | 'wholeAnswers'>;
+/** Of what all calls share, no call can have its own. */
+export type SharedOptions = 'gateGuardMs' | 'budgetCapacity' | 'budgetRetryCost' | 'budgetSuccessDeposit' | 'budgetFloorMs';
+export type CallOptions = Partial<Omit<Policy, SharedOptions>> & Pick<ClientOptions, 'bucket' | 'wholeAnswers'>;
 
 export type ClientRequestInit = Omit<RequestInit, 'body'> & {
     /** As fetch takes it, or a function that makes it anew for each attempt. */

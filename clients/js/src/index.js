@@ -24,8 +24,11 @@ export {DEFAULT_POLICY} from './policy.js';
 const IN_BROWSER = typeof globalThis.document === 'object' ||
     (typeof globalThis.WorkerGlobalScope === 'function' && typeof globalThis.process === 'undefined');
 const DEFAULT_BUFFER = 1024 * 1024;
+// Of what all calls share, so that no call can have its own.
+const SHARED_OPTIONS = ['gateGuardMs', 'budgetCapacity', 'budgetRetryCost', 'budgetSuccessDeposit', 'budgetFloorMs'];
 const CALL_OPTIONS = new Set([...Object.keys(DEFAULT_POLICY), 'bucket', 'wholeAnswers']);
-const CLIENT_OPTIONS = new Set([...CALL_OPTIONS, 'fetch', 'clock', 'random', 'newKey', 'hooks', 'credential', 'bufferBody',
+SHARED_OPTIONS.forEach((name) => CALL_OPTIONS.delete(name));
+const CLIENT_OPTIONS = new Set([...CALL_OPTIONS, ...SHARED_OPTIONS, 'fetch', 'clock', 'random', 'newKey', 'hooks', 'credential', 'bufferBody',
     'bufferStreams', 'redirects', 'attemptHeader', 'secretHeaders', 'nested', 'maxGates', 'breaker', 'throttle',
     'concurrency', 'pace']);
 
@@ -160,7 +163,7 @@ function policyOf(settings, own) {
     if (Object.keys(own).length === 0) {
         return settings.policy;
     }
-    return makePolicy({...settings.policy, ...own, ...(settings.nested ? {maxRetries: 0} : {})});
+    return makePolicy(settings.nested ? {...own, maxRetries: 0} : own, settings.policy);
 }
 
 function settingsOf(settings, own) {

@@ -32,9 +32,13 @@ export const DEFAULT_POLICY = Object.freeze({
 
 const WHOLE = new Set(['maxRetries', 'maxRedirects']);
 
-// The defaults with the given fields over them; a field that cannot be meant throws a TypeError.
-export function makePolicy(given = {}) {
-    const policy = {...DEFAULT_POLICY};
+const ERROR_KINDS = ['dns_failed', 'connect_failed', 'connection_lost', 'attempt_timeout', 'tls_certificate', 'bad_request',
+    'protocol_error'];
+const isErrorKind = (value) => ERROR_KINDS.includes(value);
+
+// `over` with the given fields over it; a field that cannot be meant throws a TypeError.
+export function makePolicy(given = {}, over = DEFAULT_POLICY) {
+    const policy = {...over};
     for (const [name, standard] of Object.entries(DEFAULT_POLICY)) {
         if (given[name] === undefined) {
             continue;
@@ -70,6 +74,8 @@ function checkedList(name, value) {
     } else if (name === 'safeMethods') {
         check(name, isListOf(value, isToken), 'an array of methods');
         return Object.freeze(value.map((method) => method.toUpperCase()));
+    } else if (name === 'retryErrorKinds' || name === 'nothingSentKinds') {
+        check(name, isListOf(value, isErrorKind), `an array of ${ERROR_KINDS.join(', ')}`);
     } else {
         check(name, isListOf(value, isText), 'an array of texts');
     }

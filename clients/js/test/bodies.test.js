@@ -2,6 +2,7 @@
 
 import assert from 'node:assert/strict';
 import {after, before, test} from 'node:test';
+import vm from 'node:vm';
 
 import {createClient} from '../src/index.js';
 import {HostileServer, reply} from './hostile.js';
@@ -48,6 +49,60 @@ for (const [name, [body, text]] of Object.entries(BODIES)) {
         assert.equal(status, 200);
         assert.deepEqual(sends.map((entry) => entry.body), [text, text]);
         assert.equal(field(sends[0], 'content-type'), field(sends[1], 'content-type'));
+    });
+}
+
+// fetch reads them when it is called, and so does this: what changes afterwards is not sent, nor another thing each time.
+const CHANGEABLE = {
+    'an ArrayBuffer': () => {
+        const body = new TextEncoder().encode('ABC').buffer;
+        return {body, change: () => new Uint8Array(body).fill(88), text: 'ABC'};
+    },
+    'an ArrayBuffer of another realm': () => {
+        const body = vm.runInNewContext('new Uint8Array([65, 66, 67]).buffer');
+        return {body, change: () => new Uint8Array(body).fill(88), text: 'ABC'};
+    },
+    'a view of another realm': () => {
+        const body = vm.runInNewContext('new Uint8Array([65, 66, 67])');
+        return {body, change: () => body.fill(88), text: 'ABC'};
+    },
+    'URLSearchParams': () => {
+        const body = new URLSearchParams({a: '1'});
+        return {body, change: () => body.set('a', '2'), text: 'a=1'};
+    },
+    'a form': () => {
+        const body = new FormData();
+        body.set('a', 'one');
+        return {body, change: () => body.set('a', 'two'), has: 'one'};
+    },
+    'a large form': () => {
+        const body = new FormData();
+        body.set('a', 'one');
+        return {body, change: () => body.set('a', 'two'), has: 'one', options: {bufferBody: 0}, attempts: 1};
+    },
+    'an array': () => {
+        const body = [1, 2, 3];
+        return {body, change: () => body.fill(9), text: '1,2,3'};
+    },
+    'an object': () => {
+        let asked = 0;
+        const body = {toString: () => `v${asked += 1}`};
+        return {body, change: () => {}, text: 'v1'};
+    },
+    'a number': () => ({body: 5, change: () => {}, text: '5'}),
+};
+
+for (const [name, make] of Object.entries(CHANGEABLE)) {
+    test(`${name} is read when the call is made`, async () => {
+        const {body, change, text, has, options, attempts = 2} = make();
+        const {url, log} = await server.script([BUSY, OK]);
+        const client = createClient({backoffBaseMs: 5, ...options, hooks: {onAnswer: change}});
+        const sending = client(url, {method: 'PUT', body});
+        change();
+        assert.equal(client.info(await sending).attempts, attempts);
+        for (const send of await log()) {
+            has ? assert.ok(send.body.includes(has)) : assert.equal(send.body, text);
+        }
     });
 }
 

@@ -172,6 +172,30 @@ describe('a hostile server', {concurrency: 8}, () => {
         assert.equal((await log()).length, 6);
     });
 
+    test('who answered with a redirect was asked, though it leads to nobody', async () => {
+        const nobody = `http://127.0.0.1:${await closedPort()}/`;
+        for (const [method, sends] of [['POST', 1], ['PUT', 3]]) {
+            const {url, log} = await server.script([reply(307, {Location: nobody})]);
+            const client = createClient({maxRetries: 2, backoffBaseMs: 1});
+            const error = await rejected(client(url, {method, body: 'x'}));
+            assert.deepEqual([client.info(error).attempts, (await log()).length], [sends, sends]);
+        }
+    });
+
+    test('nor do the hops after it, though they lead back', async () => {
+        const secrets = {'Authorization': 'Bearer s3cret', 'Cookie': 'a=s3cret', 'Idempotency-Key': 's3cret', 'X-Api-Key': 's3cret'};
+        const home = await server.script([OK]);
+        const third = await server.script([reply(307, {Location: home.url})], {listener: 'other'});
+        const second = await server.script([reply(307, {Location: third.url})], {listener: 'other'});
+        const {url} = await server.script([reply(307, {Location: second.url})]);
+        const client = createClient();
+        const answer = await client(url, {method: 'POST', body: 'thing', headers: secrets});
+        assert.deepEqual([answer.status, client.info(answer).idempotencyKey], [200, 's3cret']);
+        for (const script of [second, third, home]) {
+            assert.ok(!JSON.stringify(await script.log()).includes('s3cret'));
+        }
+    });
+
     test('another host gets neither token nor cookie nor key', async () => {
         const target = await server.script([OK], {listener: 'other'});
         const {url} = await server.script([reply(307, {Location: target.url})]);

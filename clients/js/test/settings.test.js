@@ -26,20 +26,23 @@ const BAD_FIELDS = {
     neverRetryTypes: NO_TEXTS,
     narrowTypes: NO_TEXTS,
     safeMethods: [...NO_TEXTS, [''], ['GET /x']],
-    retryErrorKinds: NO_TEXTS,
-    nothingSentKinds: NO_TEXTS,
+    retryErrorKinds: [...NO_TEXTS, ['connection_lots'], ['cancelled'], ['dns_failed', 'ECONNRESET']],
+    nothingSentKinds: [...NO_TEXTS, ['connect_fialed']],
     idempotency: ['x', '', 'POST /v1/x', true, null, 1, {}, ['POST'], ['/v1/x'], ['POST v1/x'], ['post /v1/x'], ['POST  /v1/x'],
         ['POST /v1/x '], ['POST /v1/x?y=1'], ['POST /a', 7], ['']],
     idempotencyHeader: ['a b', '', 7, null, ['X'], 'X:'],
     redirectToGet: [...NO_FLAGS, null],
 };
+const OF_ALL_CALLS = ['gateGuardMs', 'budgetCapacity', 'budgetRetryCost', 'budgetSuccessDeposit', 'budgetFloorMs'];
 const BAD_OF_CALLS = {
     ...BAD_FIELDS,
+    ...Object.fromEntries(OF_ALL_CALLS.map((name) => [name, [1]])),
     bucket: ['x', '', 7, true, {}, ['path']],
     wholeAnswers: [-1, true, 'x', '1', 1.5, NaN, [], {}],
 };
 const BAD_SETTINGS = {
     ...BAD_OF_CALLS,
+    ...Object.fromEntries(OF_ALL_CALLS.map((name) => [name, BAD_FIELDS[name]])),
     secretHeaders: NO_NAMES,
     attemptHeader: ['a b', 7, true, ['X'], {}, 'X:', 'ü'],
     hooks: ['x', 1, true, [], () => 1, {onWiat: 1}, {onWiat() {}}, {onWait: 1}, {onWait: 'x'}, {onWait: true}, {on_wait() {}}],
@@ -144,11 +147,34 @@ test('what the manual shows is taken, and each setting is in these tables', asyn
         assert.doesNotThrow(() => createClient({[name]: value}), `${name}: ${JSON.stringify(value)}`);
     }
     for (const [name, value] of each(GOOD_FIELDS)) {
+        if (OF_ALL_CALLS.includes(name)) {
+            continue;
+        }
         const client = createClient({fetch: async () => new Response('x')});
         assert.equal((await client('https://api.example/a', {ration: {[name]: value}})).status, 200, name);
     }
     assert.deepEqual(Object.keys(GOOD_SETTINGS).sort(), Object.keys(BAD_SETTINGS).sort());
     assert.deepEqual(policies.filter((name) => !(name in BAD_FIELDS)), []);
+});
+
+test('what a call leaves undefined is as the client has it', async () => {
+    const sends = [];
+    const refused = JSON.stringify({error: {type: 'never_mine', message: ''}});
+    const fetch = async (url, init) => {
+        sends.push(new Headers(init.headers).get('x-idem'));
+        return new Response(refused, {status: 503, headers: {'Content-Type': 'application/json'}});
+    };
+    for (const [name, value] of [['maxRetries', 0], ['neverRetryTypes', ['never_mine']], ['retryStatuses', []],
+        ['backoffBaseMs', 0]]) {
+        const client = createClient({fetch, backoffBaseMs: 0, maxRetries: 1, [name]: value});
+        sends.length = 0;
+        const answer = await client('https://api.example/a', {ration: {[name]: undefined, bucket: undefined}});
+        assert.equal(client.info(answer).attempts, name === 'backoffBaseMs' ? 2 : 1, name);
+    }
+    const client = createClient({fetch, idempotencyHeader: 'X-Idem', idempotency: 'auto', maxRetries: 0, newKey: () => 'k'});
+    sends.length = 0;
+    await client('https://api.example/a', {method: 'POST', ration: {idempotencyHeader: undefined, idempotency: undefined}});
+    assert.deepEqual(sends, ['k']);
 });
 
 test('a message shows no value, which may be a secret in the wrong place', () => {

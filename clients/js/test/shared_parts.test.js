@@ -4,6 +4,8 @@ import assert from 'node:assert/strict';
 import {test} from 'node:test';
 
 import {Deadlines} from '../src/clock.js';
+import {GateBook, makePolicy} from '../src/core.js';
+import {createClient} from '../src/index.js';
 import {MAX_PLACES, MAX_PLACE_CHARACTERS, PlaceBook} from '../src/request.js';
 import {VirtualClock} from './virtual.js';
 
@@ -123,4 +125,50 @@ test('a place is read once, and only so many are kept', () => {
     assert.notEqual(book.find(long(MAX_PLACE_CHARACTERS + 1)), book.find(long(MAX_PLACE_CHARACTERS + 1)));
     assert.throws(() => book.find('nowhere'), TypeError);
     assert.notEqual(book.find(new URL('http://api.example/')), book.find(new URL('http://api.example/')));
+});
+
+test('a gate that holds nobody back is forgotten for a new one; where there is none, newcomers share one', () => {
+    const book = new GateBook(makePolicy(), () => 0, 3);
+    book.open('a', 0).close(10_000, 0);
+    book.open('idle', 0);
+    book.open('b', 0).close(10_000, 0);
+    book.open('c', 0).close(10_000, 0);
+    assert.deepEqual([...book.gates.keys()].sort(), ['a', 'b', 'c']);
+    const common = book.open('d', 0);
+    common.close(20_000, 0);
+    assert.equal(book.open('e', 0), common, 'what was told there holds too');
+    assert.equal(book.gates.size, 3);
+    assert.notEqual(book.open('e', 10_000), common);
+    assert.equal(book.gates.size, 3);
+});
+
+test('those that have to stay are looked at last the next time', () => {
+    const book = new GateBook(makePolicy(), () => 0, 200);
+    for (let n = 0; n < 200; n += 1) {
+        book.open(`g${n}`, 0).close(n < 150 ? 10_000 : 0, 0);
+    }
+    const common = book.open('new', 0);
+    book.open('new', 0);
+    assert.notEqual(book.open('new', 0), common);
+    assert.ok(book.find('g0'));
+    assert.ok(!book.find('g150'));
+});
+
+test('how far off a gate may open is for each call to say', async () => {
+    const clock = new VirtualClock(Date.UTC(2026, 10, 30));
+    const sends = [];
+    let status = 429;
+    const fetch = async () => {
+        sends.push(clock.now());
+        return new Response(null, {status, headers: status === 429 ? {'Retry-After': '90'} : {}});
+    };
+    const client = createClient({fetch, clock, random: () => 0, totalDeadlineMs: 400_000});
+    const ask = (ration) => clock.drive(client('https://api.example/a', {ration}).catch((error) => error));
+    assert.equal((await ask({})).status, 429);
+    status = 200;
+    assert.equal((await ask({})).reason, 'gate_closed');
+    assert.equal((await ask({maxServerWaitMs: 89_999})).reason, 'gate_closed');
+    assert.equal(sends.length, 1);
+    assert.equal((await ask({maxServerWaitMs: 90_000})).status, 200);
+    assert.deepEqual(sends, [0, 90_000]);
 });

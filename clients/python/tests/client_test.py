@@ -1,9 +1,11 @@
 """What is shared, what is optional, what can be watched: through httpx on a scripted transport, and the core
 on a virtual clock."""
 
+import io
 import threading
 import time
 import unittest
+import unittest.mock
 
 import httpx
 import requests
@@ -108,6 +110,53 @@ class Settings(unittest.TestCase):
         gates = client._transport.stats()["gates"]
         self.assertEqual((len(gates), gates[9]["bucket"]), (10, "GET /24"))
 
+    def test_gates_that_hold_somebody_stay_and_newcomers_share_one(self):
+        book = core.GateBook(core.Policy(), lambda: 0.0, 3)
+        for key in ("a", "idle", "b", "c"):
+            gate = book.open(key, 0)
+            if key != "idle":
+                gate.close(10_000, 0)
+        self.assertEqual(sorted(book.gates), ["a", "b", "c"])
+        common = book.open("d", 0)
+        self.assertIs(book.open("e", 0), common)
+        self.assertEqual(len(book.gates), 3)
+        self.assertIsNot(book.open("e", 10_000), common)
+        self.assertEqual(len(book.gates), 3)
+
+    def test_those_that_have_to_stay_are_looked_at_last_the_next_time(self):
+        book = core.GateBook(core.Policy(), lambda: 0.0, 200)
+        for number in range(200):
+            book.open(str(number), 0).close(10_000 if number < 150 else 0, 0)
+        common = book.open("new", 0)
+        self.assertIs(book.open("new", 0), common)
+        self.assertIsNot(book.open("new", 0), common)
+        self.assertEqual((book.find("0") is None, book.find("150")), (False, None))
+
+    def test_what_can_be_kept_is_kept_for_a_repeat(self):
+        bodies, file = [], io.BytesIO(b"-content")
+
+        def send(adapter, request, **how):
+            body = request.body
+            bodies.append(body if isinstance(body, bytes) else body.read())
+            change()
+            response = requests.Response()
+            response.status_code, response.request, response.url = 503 if len(bodies) < 2 else 200, request, request.url
+            response.headers = requests.structures.CaseInsensitiveDict()
+            response._content, response._content_consumed = b"", True
+            return response
+
+        def rewrite():
+            file.seek(0)
+            file.write(b"-changed")
+        changing = bytearray(b"content")
+        for body, change in ((bytearray(b"content"), lambda: None), (memoryview(b"content"), lambda: None),
+                             (changing, lambda: changing.__setitem__(0, 88)), (file, rewrite)):
+            bodies.clear()
+            file.seek(1)
+            with unittest.mock.patch.object(requests.adapters.HTTPAdapter, "send", send):
+                answer = ration_client.requests.Session(backoff_base_ms=1).put("https://api.example", data=body)
+            self.assertEqual((answer.status_code, bodies), (200, [b"content"] * 2), type(body))
+
     def test_small_files_are_kept_for_a_repeat(self):
         bodies = []
 
@@ -210,6 +259,41 @@ class PlainPath(unittest.TestCase):
         self.assertEqual((info.attempts, seen), (2, [info.idempotency_key] * 2))
         info = client.post("https://api.example/a", headers={"x-own-KEY": "mine"}, extensions={"ration": own}).extensions["ration"]
         self.assertEqual((info.idempotency_key, seen[-1]), ("mine", "mine"))
+
+    def test_redirects_go_by_a_requests_own_policy(self):
+        seen = []
+
+        def handler(request):
+            seen.append(request)
+            status = 303 if request.url.path == "/see" else 307
+            there = "https://elsewhere.example/b"
+            return httpx.Response(status, headers={"Location": there}) if request.url.host == "api.example" else httpx.Response(200)
+        transport = ration_client.httpx.Transport(httpx.MockTransport(handler), follow_redirects=True)
+        client = httpx.Client(transport=transport)
+
+        def post(path, headers=None, **own):
+            seen.clear()
+            return client.post(f"https://api.example{path}", headers=headers, extensions={"ration": own})
+        info = post("/a", idempotency_header="X-Own-Key", idempotency="auto").extensions["ration"]
+        self.assertEqual([request.headers.get("X-Own-Key") for request in seen], [info.idempotency_key, None])
+        post("/a", {"X-Own-Key": "mine"}, idempotency_header="X-Own-Key")
+        self.assertEqual([request.headers.get("X-Own-Key") for request in seen], ["mine", None])
+        answer = post("/a", max_redirects=0)
+        self.assertEqual((answer.status_code, answer.extensions["ration"].reason, len(seen)), (307, "too_many_redirects", 1))
+        self.assertEqual(post("/see").status_code, 303)
+        self.assertEqual((post("/see", redirect_to_get=True).status_code, seen[-1].method), (200, "GET"))
+
+    def test_how_far_off_a_gate_may_open_is_for_each_request_to_say(self):
+        world = World(NOW, lambda send: (0, core.Outcome(429, {"retry-after": "90"}.get) if not send["at"] else core.Outcome(200, {}.get)),
+                      total_deadline_ms=400_000)
+
+        def ask(**own):
+            call = world.start("GET", "/a", policy=core.make_policy(own, world.shared.settings.policy))
+            world.clock.run(None if own.get("max_server_wait_ms") == 90_000 else world.clock.time)
+            return call.result()
+        self.assertEqual((ask(), ask(max_server_wait_ms=89_999)), (429, "gate_closed"))
+        self.assertEqual(ask(max_server_wait_ms=90_000), 200)
+        self.assertEqual(len(world.sends), 2)
 
     def test_what_a_transport_raises_leaves_nothing_behind(self):
         class Ended(BaseException):

@@ -9,6 +9,8 @@ import unittest
 
 from hostile import ADAPTERS, HostileServer, field, reply
 
+import ration_client.requests
+
 OK = reply(200, {}, "good")
 GENEROUS_S = 20  # for what must end by itself long before, on a machine that does other things too
 UUID4 = r"^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$"
@@ -217,6 +219,20 @@ class Hostile(unittest.TestCase):
                 self.assertEqual(adapter.ask(first.url, method="PUT", **what).info.attempts, 2)
         self.each(check)
 
+    def test_a_redirect_that_leads_to_nobody(self):
+        """Whoever answered with it was asked: without a key it is not asked again."""
+        with socket.socket() as unused:
+            unused.bind(("127.0.0.1", 0))
+            nobody = f"http://127.0.0.1:{unused.getsockname()[1]}/"
+
+            def check(adapter):
+                for method, sends in (("POST", 1), ("PUT", 1 if adapter.name == "requests" else 3)):  # which repeats the hop alone
+                    first = self.server.script(*[reply(307, {"Location": nobody})] * 3)
+                    result = adapter.ask(first.url, method=method, content=b"x", max_retries=2, backoff_base_ms=1)
+                    self.assertIsNone(result.status)
+                    self.assertEqual(len(first.log()), sends, method)
+            self.each(check)
+
     def test_other_host_sees_no_credentials(self):
         headers = {"Authorization": "Bearer s3cret", "Cookie": "a=s3cret", "Idempotency-Key": "s3cret",
                    "X-Api-Key": "s3cret", "Proxy-Authorization": "s3cret", "X-Note": "plain"}
@@ -229,6 +245,48 @@ class Hostile(unittest.TestCase):
             entry = target.log()[0]
             self.assertNotIn("s3cret", json.dumps(entry))
             self.assertEqual((field(entry, "x-note"), entry["method"], entry["body"]), ("plain", "POST", "thing"))
+        self.each(check)
+
+    def hops_away(self, last):
+        """Scripts a way to another host, two hops on it, and `last`; gives the first and the scripts after it."""
+        third = self.server.script(reply(307, {"Location": last.url, "Set-Cookie": "third=3; Path=/"}), listener="other")
+        second = self.server.script(reply(307, {"Location": third.url, "Set-Cookie": "second=2; Path=/"}), listener="other")
+        first = self.server.script(reply(307, {"Location": second.url, "Set-Cookie": "home=s3cret; Path=/"}))
+        return first, [second, third, last]
+
+    def test_nor_does_any_hop_after_it(self):
+        headers = {"Authorization": "Bearer s3cret", "Cookie": "a=s3cret", "Idempotency-Key": "s3cret", "X-Api-Key": "s3cret"}
+
+        def check(adapter):
+            for listener in ("other", "http"):  # the way back to the first host is no way home
+                first, after = self.hops_away(self.server.script(OK, listener=listener))
+                result = adapter.ask(first.url, method="POST", headers=dict(headers), content=b"thing")
+                self.assertEqual((result.status, result.info.idempotency_key), (200, "s3cret"), result.error)
+                for script in after:
+                    self.assertNotIn("s3cret", json.dumps(script.log()))
+        self.each(check)
+
+    def test_what_a_session_knows_stays_at_home_too(self):
+        first, after = self.hops_away(self.server.script(OK, listener="other"))
+        with ration_client.requests.Session() as session:
+            session.trust_env = False
+            session.cookies.set("anywhere", "s3cret")
+            session.cookies.set("here", "s3cret", domain="localhost.local")
+            answer = session.post(first.url, cookies={"own": "s3cret"}, data=b"thing", auth=("user", "s3cret"))
+        self.assertEqual(answer.status_code, 200)
+        self.assertIn("s3cret", json.dumps(first.log()))
+        cookies = [field(script.log()[0], "cookie") for script in after]
+        self.assertNotIn("s3cret", json.dumps([script.log() for script in after]))
+        self.assertEqual(cookies, [None, "second=2", "second=2; third=3"], "its own are the other host's")
+
+    def test_the_key_is_told_wherever_the_call_ends(self):
+        def check(adapter):
+            for end, attempts in ((OK, 1), ({"end": "reset"}, 1), (reply(503), 1)):
+                target = self.server.script(end, listener="other")
+                first = self.server.script(reply(307, {"Location": target.url}))
+                result = adapter.ask(first.url, method="POST", headers={"Idempotency-Key": "k1"}, content=b"x")
+                self.assertEqual((result.info.idempotency_key, result.info.attempts), ("k1", attempts), result.error)
+                self.assertIsNone(field(target.log()[0], "idempotency-key"))
         self.each(check)
 
     def test_same_host_keeps_them(self):

@@ -39,8 +39,8 @@ BAD_FIELDS = {
     "never_retry_types": NO_TEXTS,
     "narrow_types": NO_TEXTS,
     "safe_methods": (*NO_TEXTS, [""], ["GET /x"]),
-    "retry_error_kinds": NO_TEXTS,
-    "nothing_sent_kinds": NO_TEXTS,
+    "retry_error_kinds": (*NO_TEXTS, ["connection_lots"], ["cancelled"], ["dns_failed", "OSError"], [[]]),
+    "nothing_sent_kinds": (*NO_TEXTS, ["connect_fialed"]),
     "idempotency": ("x", "", "POST /v1/x", True, None, 1, {}, ["POST"], ["/v1/x"], ["POST v1/x"], ["post /v1/x"], ["POST  /v1/x"],
                     ["POST /v1/x "], ["POST /v1/x\n"], ["POST /v1/x?y=1"], ("POST /a", 7), [""]),
     "idempotency_header": ("a b", "", 7, None, ["X"], "X:", b"X"),
@@ -141,6 +141,8 @@ class Settings(unittest.TestCase):
             for name, value in each(BAD_FIELDS):
                 self.refused(name, core.Policy, value)
                 self.refused(name, lambda **own: client.get("https://api.example/a", extensions={"ration": own}), value)
+            for name in ("gate_guard_ms", "budget_capacity", "budget_retry_cost", "budget_success_deposit", "budget_floor_ms"):
+                self.refused(name, lambda **own: client.get("https://api.example/a", extensions={"ration": own}), 1)  # of all calls
             for value in ("x", 5, True, ["max_retries"]):
                 with self.subTest(value), self.assertRaisesRegex(ValueError, "ration"):
                     client.get("https://api.example/a", extensions={"ration": value})

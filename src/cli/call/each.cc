@@ -31,6 +31,12 @@ JobState state_of(int code) {
     }
 }
 
+void raise_to(std::atomic<int>& value, int least) {
+    int seen = value;
+    while (least > seen && !value.compare_exchange_weak(seen, least)) {
+    }
+}
+
 struct Tally {
     std::size_t all = 0;
     std::atomic<std::size_t> before = 0;
@@ -42,10 +48,7 @@ struct Tally {
     void add(JobState state, int code) {
         ++ended[static_cast<std::size_t>(state)];
         // Interrupted is worst, then what is unknown, down to a plain refusal.
-        const int weight = code == exit_wrong_use ? exit_refused : code;
-        int seen = worst;
-        while (weight > seen && !worst.compare_exchange_weak(seen, weight)) {
-        }
+        raise_to(worst, code == exit_wrong_use ? exit_refused : code);
     }
     [[nodiscard]] std::size_t of(JobState state) const {
         return ended[static_cast<std::size_t>(state)];
@@ -90,7 +93,7 @@ private:
     Story story_;
     Cancellation cancellation_;
     std::atomic<std::size_t> next_ = 0;
-    std::atomic<bool> cannot_write_ = false;
+    std::atomic<int> lost_ = exit_good;  // of results that could not be written
     Tally tally_;
 };
 
@@ -112,9 +115,9 @@ int Run::run(ClientOptions options) {
         worker.join();
     }
     sum_up((*client)->counters());
-    if (cannot_write_) {
+    if (lost_ != exit_good) {
         std::cerr << "ration call: results cannot be written; stopped\n";
-        return exit_wrong_use;
+        return lost_;
     }
     return cancellation_.cancelled() ? exit_interrupted : tally_.worst.load();
 }
@@ -169,7 +172,8 @@ void Run::finish(const Job& job, const ClientResult& result, std::string_view me
         return;  // nothing was sent: as if it had not been begun
     }
     if (!log_->write(job, state, result)) {
-        cannot_write_ = true;
+        const bool blind = exit_code_of_lost(result, method) == exit_unknown;
+        raise_to(lost_, state == JobState::unknown || blind ? exit_unknown : exit_no_answer);
         cancellation_.cancel("results cannot be written");
     }
 }

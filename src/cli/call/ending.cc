@@ -68,6 +68,12 @@ int exit_code_of_lost(const ClientResult& result, std::string_view method) {
     return repeatable(result, method) ? exit_no_answer : exit_unknown;
 }
 
+std::optional<Wall> again_from(const ClientResult& result) {
+    const bool final = result.reason == StopReason::type_never_retry ||
+                       result.reason == StopReason::status_not_retryable;
+    return final ? std::nullopt : result.retry_at;
+}
+
 std::string ending_of(const ClientResult& result) {
     std::string text = result.error         ? std::string(name(*result.error))
                        : result.status != 0 ? cat(result.status)
@@ -84,10 +90,9 @@ std::string ending_of(const ClientResult& result) {
     if (!result.message.empty()) {
         text += ": " + printable(shown_text(result.message));
     }
-    // What waiting cannot help is not to be tried again, whatever moment came with it.
-    if (result.retry_at && result.reason != StopReason::type_never_retry) {
+    if (const auto at = again_from(result)) {
         char moment[max_decimal_bytes];
-        const Wall whole = std::chrono::ceil<std::chrono::seconds>(*result.retry_at);
+        const Wall whole = std::chrono::ceil<std::chrono::seconds>(*at);
         text += cat("; try again from ", rfc3339(whole, moment));
     }
     return text;

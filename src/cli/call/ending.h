@@ -1,6 +1,7 @@
 // How a call ended, for scripts (exit codes) and for people (a line).
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -25,6 +26,9 @@ inline constexpr int exit_interrupted = 130;
 
 // Of a call whose answer came and could not be passed on: to whoever asked it is none.
 [[nodiscard]] int exit_code_of_lost(const ClientResult& result, std::string_view method);
+
+// When it may be tried again, if the server said so. Of what waiting does not change, never.
+[[nodiscard]] std::optional<Wall> again_from(const ClientResult& result);
 
 // "429 rate_limited after 6 attempts (attempts_exhausted); try again from 2026-11-30T00:01:00Z"
 [[nodiscard]] std::string ending_of(const ClientResult& result);

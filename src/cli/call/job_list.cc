@@ -10,6 +10,7 @@
 
 #include "base/text.h"
 #include "cli/call/arguments.h"
+#include "cli/call/ending.h"
 #include "cli/call/shown.h"
 #include "client/access.h"
 #include "client/url.h"
@@ -280,9 +281,9 @@ bool ResultLog::write(const Job& job, JobState state, const ClientResult& result
     if (!result.message.empty()) {
         line["message"] = result.message;
     }
-    if (result.retry_at) {
+    if (const auto at = again_from(result)) {
         char moment[max_decimal_bytes];
-        line["retry_at"] = rfc3339(*result.retry_at, moment);
+        line["retry_at"] = rfc3339(*at, moment);
     }
     if (result.body.size() <= max_result_body_bytes) {
         line["body"] = result.body;

@@ -10,7 +10,7 @@ Most calls are let in at once and answered well: those are `plain.Plain`s, and a
 from __future__ import annotations
 
 import dataclasses
-from typing import Any, Callable, Dict, Generator, List, NamedTuple, Optional, Sequence, Tuple, Union
+from typing import Any, Callable, Dict, Generator, List, NamedTuple, Optional, Tuple, Union
 
 from .decide import NOTHING_TOLD, CallState, Decision, Outcome, Told, decide, read_answer
 from .extras import Concurrency
@@ -46,15 +46,16 @@ class _Stopped(Exception):
     pass
 
 
+Place = Tuple[Gate, Ticket]
 Want = Union[Send, Wait]
 Step = Union[Send, Wait, Ending]
 
 
 class Call:
-    __slots__ = ("redirect_reason", "same_origin", "cancelled", "woken", "waker", "events", "key", "_shared", "_facts",
-                 "_body_kind", "_policy", "_clock", "_hooked", "_followed", "_origin", "_gate_key", "_tickets",
+    __slots__ = ("redirect_reason", "redirects", "same_origin", "cancelled", "woken", "waker", "events", "key", "_shared", "_facts",
+                 "_body_kind", "_policy", "_clock", "_hooked", "_followed", "_origin", "_gate_key", "_narrow", "_main",
                  "_started_at", "_attempts", "_waited_ms", "_spread", "_sending", "_last", "_retry_at", "_made_key",
-                 "_steps")
+                 "_told_key", "_steps")
     _origin: Origin  # set, as is `_started_at`, by the first step
 
     def __init__(self, shared: Shared, facts: RequestFacts, body_kind: Callable[[], str],
@@ -65,12 +66,14 @@ class Call:
         self._shared, self._facts, self._body_kind = shared, facts, body_kind
         self._policy, self._clock = policy or settings.policy, settings.clock
         self.redirect_reason: Optional[str] = None  # set by the transport: a redirect that it did not follow
+        self.redirects = 0  # followed by the transport within the attempt
         self.same_origin = True  # set by the transport: False when redirects led an attempt away, where the key does not go
         self.cancelled = False  # set from outside, together with a call of `wake`
         self.woken = False
         self.waker: Optional[Callable[[], None]] = None  # set while the driver waits
         self.events: List[Tuple[str, Dict[str, Any]]] = []
-        self._tickets: List[Tuple[Gate, Ticket]] = []
+        self._narrow: Optional[Place] = None  # at the gate of its operation
+        self._main: Optional[Place] = None  # at the gate of its bucket
         self._started_at = self._waited_ms = 0.0
         self._attempts = 0
         self._spread = self._sending = False
@@ -83,11 +86,12 @@ class Call:
         given = facts.header(policy.idempotency_header.lower() if policy else shared.key_header)
         self.key = key_of(given)
         if plain:
-            self._started_at, self._attempts, self._tickets = plain.started_at, 1, [(plain.gate, ENTERED)]
+            self._started_at, self._attempts, self._main = plain.started_at, 1, (plain.gate, ENTERED)
         elif before:
             self._follow(before)
         elif given is None and facts.method in ("POST", "PATCH"):
             self._make_key(key_rule(policy) if policy else shared.makes_key)
+        self._told_key = before._told_key if before and self.key is None else self.key
         self._gate_key = gate_key(settings, facts)
 
     def _follow(self, before: "Call") -> None:
@@ -138,7 +142,7 @@ class Call:
         if self._steps is not None:
             self._steps.close()
         else:
-            self._give_back()
+            self._give_back_all()
 
     def run(self, outcome: Optional[Outcome]) -> Generator[Want, Any, Ending]:
         """`outcome`: of a plain call's send, from where this call goes on."""
@@ -164,7 +168,7 @@ class Call:
         except _Stopped as stopped:
             return self._end(None, stopped.args[0], self._retry_at)
         finally:
-            self._give_back()
+            self._give_back_all()
 
     # Admission
 
@@ -176,23 +180,29 @@ class Call:
 
     def _admitted(self) -> Generator[Want, Any, None]:
         now = self._clock.now()
-        gates = self._gates(now)
-        if len(gates) == 1 and not self._origin.concurrency and gates[0].enter(now):
-            self._tickets.append((gates[0], ENTERED))
-        else:
-            self._tickets += [(gate, Ticket(self.wake, self._spread)) for gate in gates]
+        if not self._origin.concurrency and self._narrow_gate() is None:
+            gate = self._main_gate(now)
+            if gate.enter(now):
+                self._main = (gate, ENTERED)
+        if self._main is None:
             yield from self._pass_stations(self._origin.concurrency)
         self._pass_local_refusals()
 
-    def _gates(self, now: float) -> Sequence[Gate]:
+    def _narrow_gate(self) -> Optional[Gate]:
+        """That of its operation, if there is one."""
         shared = self._shared
-        main = shared.gates.gates.get(self._gate_key) or shared.gates.open(self._gate_key, now)
         # A repeat under a key may be of a call that was done: its answer is there to be had.
         if not shared.narrow_gates.gates or self.key is not None and (
                 self._attempts > 0 or self._doubt_key in shared.doubts):
-            return (main,)
-        narrow = shared.narrow_gates.find(self._narrow_key)
-        return (narrow, main) if narrow else (main,)
+            return None
+        return shared.narrow_gates.find(self._narrow_key)
+
+    def _main_gate(self, now: float) -> Gate:
+        gates = self._shared.gates
+        return gates.gates.get(self._gate_key) or gates.open(self._gate_key, now)
+
+    def _place_at(self, gate: Gate) -> Place:
+        return gate, Ticket(self.wake, self._spread, self._policy.max_server_wait_ms)
 
     def _pass_stations(self, concurrency: Optional[Concurrency]) -> Generator[Want, Any, None]:
         """The gates, then the in-flight limit. After a wait all are asked again: what was learnt meanwhile counts."""
@@ -216,14 +226,24 @@ class Call:
             raise
 
     def _ask_gates(self, now: float) -> Answer:
-        """The first that is no go, else the last."""
-        answer = Answer(True)
-        for gate, ticket in self._tickets:
-            answer = gate.ask(ticket, now)
-            if answer.reject_until is not None:
-                self._refuse("gate_closed", self._clock.wall() + answer.reject_until - now)
+        if self._narrow is None:
+            gate = self._narrow_gate()  # it may have come meanwhile
+            self._narrow = gate and self._place_at(gate)
+        if self._narrow is not None:
+            answer = self._ask_gate(self._narrow, now)
             if not answer.go:
-                break
+                self._give_back(self._main, now)  # it holds up nobody who may go
+                self._main = None
+                return answer
+        if self._main is None:  # not before: a gate that nobody has asked may be forgotten
+            self._main = self._place_at(self._main_gate(now))
+        return self._ask_gate(self._main, now)
+
+    def _ask_gate(self, place: Place, now: float) -> Answer:
+        gate, ticket = place
+        answer = gate.ask(ticket, now)
+        if answer.reject_until is not None:
+            self._refuse("gate_closed", self._clock.wall() + answer.reject_until - now)
         return answer
 
     def _pass_local_refusals(self) -> None:
@@ -240,17 +260,24 @@ class Call:
             origin.concurrency.done(now, None)
         self._refuse(reason, retry_at)
 
-    def _give_back(self) -> None:
-        """Whatever the call holds or stands in line for, without anything learnt."""
-        if not self._tickets:
+    @staticmethod
+    def _give_back(place: Optional[Place], now: float) -> None:
+        """Nothing is learnt of it."""
+        if place is None:
             return
-        now = self._clock.now()
-        for gate, ticket in self._tickets:
-            if ticket.granted:
-                gate.done(ticket, None, False, now)
-            else:
-                gate.leave(ticket, now)
-        self._tickets = []
+        gate, ticket = place
+        if ticket.granted:
+            gate.done(ticket, None, False, now)
+        else:
+            gate.leave(ticket, now)
+
+    def _give_back_all(self) -> None:
+        """Whatever the call holds or stands in line for."""
+        if self._narrow is not None or self._main is not None:
+            now = self._clock.now()
+            self._give_back(self._narrow, now)
+            self._give_back(self._main, now)
+            self._narrow = self._main = None
 
     # Sending and learning
 
@@ -295,9 +322,10 @@ class Call:
                 self._shared.narrow_gates.open(self._narrow_key, now).close(now + told.floor_ms, 0)
             if narrow or not self.same_origin or told.error_type in self._policy.never_retry_types:
                 lesson = NOTHING_TOLD
-        tickets, self._tickets = self._tickets, []
-        for gate, ticket in tickets:
-            gate.done(ticket, lesson, refused and not narrow, now)
+        for place in (self._narrow, self._main):
+            if place is not None:
+                place[0].done(place[1], lesson, refused and not narrow, now)
+        self._narrow = self._main = None
         if status is not None and status < 400:
             self._origin.budget.success()
         if self._shared.has_parts:
@@ -391,7 +419,7 @@ class Call:
         if self.redirect_reason and reason == "success":
             reason = self.redirect_reason
         status, error_type = self._last
-        info = CallInfo(self._attempts, reason, retry_at, self.key, self._waited_ms, status, error_type)
+        info = CallInfo(self._attempts, reason, retry_at, self._told_key, self._waited_ms, status, error_type)
         if self._hooked:  # hooks lead to logs, where no key belongs
             self._event("on_done", info=info._replace(idempotency_key=None), attempt=self._attempts, reason=reason)
         return Ending(info, outcome, self)

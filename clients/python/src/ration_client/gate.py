@@ -10,6 +10,7 @@ Not thread-safe by itself: whoever shares a gate between threads holds one lock 
 
 from __future__ import annotations
 
+import itertools
 import math
 from typing import Callable, Dict, List, NamedTuple, Optional
 
@@ -18,18 +19,21 @@ from .limits import Limit
 from .policy import Policy
 
 Random = Callable[[], float]
+_MOST_LOOKS = 64
 
 
 class Ticket:
     """One call at one gate. `wake` is called when it should ask again.
 
-    `spread`: the call comes from a wait that the server asked for, with a random extra.
+    `spread`: the call comes from a wait that the server asked for, with a random extra. `max_wait_ms`: how far off the
+    server's moment may be; None: as the gate's policy says.
     """
 
-    __slots__ = ("wake", "spread", "not_before", "queued", "granted")
+    __slots__ = ("wake", "spread", "max_wait_ms", "not_before", "queued", "granted")
 
-    def __init__(self, wake: Optional[Callable[[], None]] = None, spread: bool = False) -> None:
-        self.wake, self.spread = wake, spread
+    def __init__(self, wake: Optional[Callable[[], None]] = None, spread: bool = False,
+                 max_wait_ms: Optional[float] = None) -> None:
+        self.wake, self.spread, self.max_wait_ms = wake, spread, max_wait_ms
         self.not_before, self.queued, self.granted = -math.inf, False, False
 
 
@@ -77,7 +81,8 @@ class Gate:
             if its_turn and now >= self.opens_at and (self.remaining is None or self.in_flight <= max(1, self.remaining)):
                 return _GO
             self._revoke(ticket)
-        if self._told_at - now > self._policy.max_server_wait_ms:
+        max_wait = self._policy.max_server_wait_ms if ticket.max_wait_ms is None else ticket.max_wait_ms
+        if self._told_at - now > max_wait:
             self.leave(ticket, now)
             return Answer(False, reject_until=self._told_at + self._guard)
         if ticket.spread and now >= self._told_at + self._guard:
@@ -204,11 +209,13 @@ class Gate:
 
 
 class GateBook:
-    """Gates by key, at most `most` of them; what has nothing to tell is forgotten first."""
+    """Gates by key, at most `most` of them. One that nobody uses and that holds nobody back is forgotten for a new one;
+    where none is found, newcomers share a gate."""
 
     def __init__(self, policy: Policy, random: Random, most: int) -> None:
         self._policy, self._random, self._most = policy, random, most
         self.gates: Dict[str, Gate] = {}
+        self._common = Gate(policy, random)
 
     def find(self, key: str) -> Optional[Gate]:
         return self.gates.get(key)
@@ -216,21 +223,16 @@ class GateBook:
     def open(self, key: str, now: float) -> Gate:
         gate = self.gates.get(key)
         if gate is None:
-            if len(self.gates) >= self._most:
-                self._forget_one(now)
+            if len(self.gates) >= self._most and not self._forget_one(now):
+                return self._common
             gate = self.gates[key] = Gate(self._policy, self._random)
         return gate
 
-    def _forget_one(self, now: float) -> None:
-        """The oldest idle gate of the first few, else the oldest that no call uses."""
-        candidate = None
-        for seen, (key, gate) in enumerate(self.gates.items()):
+    def _forget_one(self, now: float) -> bool:
+        """Looks at a few; those that have to stay are looked at last the next time."""
+        for key in list(itertools.islice(self.gates, _MOST_LOOKS)):
+            gate = self.gates.pop(key)
             if gate.idle(now):
-                candidate = key
-                break
-            if candidate is None and not gate.in_flight and not gate.queue:
-                candidate = key
-            if seen >= 63 and candidate is not None:
-                break
-        if candidate is not None:
-            del self.gates[candidate]
+                return True
+            self.gates[key] = gate
+        return False

@@ -35,7 +35,7 @@ from .drive import CancelToken, drive, drive_async
 from .hints import MAX_BODY_BYTES
 from .httpx_errors import error_kind
 from .plain import CallInfo, Send
-from .policy import Policy, make_policy
+from .policy import SHARED_FIELDS, Policy, make_policy
 from .redirect import REDIRECTS, SECRETS, decide_redirect
 from .shared import RequestFacts, Shared, make_settings
 
@@ -95,6 +95,8 @@ class _Base:
         check("ration", isinstance(own, Mapping), "a mapping of settings")
         if not own:
             return None
+        for name in own:
+            check("ration", name not in SHARED_FIELDS, f"without {name}, which all calls share")
         return make_policy({**own, "max_retries": 0} if self._settings.nested else own, self._settings.policy)
 
     def _wants_body(self, call: Optional[Call], response: httpx.Response) -> bool:
@@ -117,12 +119,12 @@ class _Base:
         outcome.cause.ration = ending.info  # type: ignore[union-attr]
         raise outcome.cause  # type: ignore[misc]
 
-    def _next_hop(self, call: Call, hop: httpx.Request, fields: _Raw, response: httpx.Response, followed: int,
+    def _next_hop(self, call: Call, hop: httpx.Request, fields: _Raw, response: httpx.Response,
                   body: "_Body") -> Optional[httpx.Request]:
         """The request that follows the redirect, by the fields that were sent; None when it is not followed."""
-        policy = self._settings.policy
+        policy = call.policy
         decision = decide_redirect(policy, hop.method.upper(), response.status_code, str(hop.url),
-                                   response.headers.get("location"), followed)
+                                   response.headers.get("location"), call.redirects)
         if decision.action == "stop" or (not decision.drop_body and body.kind() == "stream_once_consumed"):
             call.redirect_reason = decision.reason or "body_not_replayable"
             return None
@@ -264,8 +266,11 @@ def _refused(response: httpx.Response, raw: bytes, complete: bool) -> Outcome:
     return _outcome(given, _decoded(given, raw) if complete and len(raw) <= MAX_BODY_BYTES else None)
 
 
-def _failed(error: BaseException) -> Outcome:
-    return Outcome(error=error_kind(error), cause=error)
+def _failed(error: BaseException, call: Optional[Call]) -> Outcome:
+    kind = error_kind(error)
+    if call and call.redirects and kind in ("dns_failed", "connect_failed"):
+        kind = "connection_lost"  # whoever answered with a redirect was asked, wherever it led
+    return Outcome(error=kind, cause=error)
 
 
 class Transport(_Base, httpx.BaseTransport):
@@ -304,21 +309,22 @@ class Transport(_Base, httpx.BaseTransport):
             whole = self._settings.whole_answers
             return _good(self._peek(response, whole) if whole > 0 else response)
         except (httpx.TransportError, httpx.InvalidURL, httpx.StreamError, ValueError, OSError) as error:
-            return Outcome(error="attempt_timeout", cause=error) if isinstance(error, httpx.ReadTimeout) else _failed(error)
+            return Outcome(error="attempt_timeout", cause=error) if isinstance(error, httpx.ReadTimeout) else _failed(error, call)
         finally:
             deadline.end(before)
 
     def _follow(self, call: Call, hop: httpx.Request, body: _Body) -> httpx.Response:
-        followed, call.same_origin = 0, True
+        call.redirects, call.same_origin = 0, True
         while True:
             fields, response = hop.headers.raw, self._inner.handle_request(hop)
             if response.status_code not in REDIRECTS:
                 return response
-            following = self._next_hop(call, hop, fields, response, followed, body)
+            following = self._next_hop(call, hop, fields, response, body)
             if following is None:
                 return response
             self._collect(response, MAX_BODY_BYTES)
-            hop, followed = following, followed + 1
+            hop = following
+            call.redirects += 1
 
     def _read_refusal(self, call: Optional[Call], response: httpx.Response) -> Outcome:
         if self._wants_body(call, response):
@@ -393,19 +399,20 @@ class AsyncTransport(_Base, httpx.AsyncBaseTransport):
         except TimeoutError:
             return Outcome(error="attempt_timeout", cause=httpx.ReadTimeout("the attempt took too long", request=request))
         except (httpx.TransportError, httpx.InvalidURL, httpx.StreamError, ValueError, OSError) as error:
-            return _failed(error)
+            return _failed(error, call)
 
     async def _follow(self, call: Call, hop: httpx.Request, body: _Body) -> httpx.Response:
-        followed, call.same_origin = 0, True
+        call.redirects, call.same_origin = 0, True
         while True:
             fields, response = hop.headers.raw, await self._inner.handle_async_request(hop)
             if response.status_code not in REDIRECTS:
                 return response
-            following = self._next_hop(call, hop, fields, response, followed, body)
+            following = self._next_hop(call, hop, fields, response, body)
             if following is None:
                 return response
             await self._collect(response, MAX_BODY_BYTES)
-            hop, followed = following, followed + 1
+            hop = following
+            call.redirects += 1
 
     @staticmethod
     async def _collect(response: httpx.Response, most: int, until: float = math.inf) -> Tuple[bytes, bool]:

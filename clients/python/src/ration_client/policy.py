@@ -48,6 +48,13 @@ class Policy:
         object.__setattr__(self, "safe_methods", tuple(method.upper() for method in self.safe_methods))
 
 
+# Of what all calls share, so that no call can have its own.
+SHARED_FIELDS = ("gate_guard_ms", "budget_capacity", "budget_retry_cost", "budget_success_deposit", "budget_floor_ms")
+
+ERROR_KINDS = ("dns_failed", "connect_failed", "connection_lost", "attempt_timeout", "tls_certificate", "bad_request",
+               "protocol_error")
+
+
 def _check(name: str, value: Any, standard: Any) -> None:
     """Raises for a value that cannot be meant."""
     if isinstance(standard, bool):
@@ -62,6 +69,8 @@ def _check(name: str, value: Any, standard: Any) -> None:
         check(name, is_list_of(value, is_refusal), "a list of whole numbers from 400 to 599")
     elif name == "safe_methods":
         check(name, is_list_of(value, is_token), "a list of methods")
+    elif name in ("retry_error_kinds", "nothing_sent_kinds"):
+        check(name, is_list_of(value, lambda kind: kind in ERROR_KINDS), f"a list of {', '.join(ERROR_KINDS)}")
     elif isinstance(standard, tuple):
         check(name, is_list_of(value, is_text), "a list of texts")
     elif name == "idempotency":

@@ -16,6 +16,7 @@ from urllib.parse import urlsplit
 
 import requests
 import requests.adapters
+from requests.cookies import RequestsCookieJar, extract_cookies_to_jar, get_cookie_header
 from requests.structures import CaseInsensitiveDict
 
 from . import deadline
@@ -153,11 +154,20 @@ class Session(requests.Session):
         return super().resolve_redirects(resp, getattr(resp, "ration_sent", req), *how, **more)
 
     def rebuild_auth(self, prepared_request: requests.PreparedRequest, response: requests.Response) -> None:
-        settings = self.adapter.settings
+        settings, redirected = self.adapter.settings, response.request
         prepared_request.ration_before = getattr(response, "ration_call", None)  # type: ignore[attr-defined]
-        if origin_of(urlsplit(prepared_request.url)) != origin_of(urlsplit(response.request.url)):  # type: ignore[arg-type]
+        cookies = getattr(redirected, "ration_away", None)  # set since redirects led away from the first origin
+        if cookies is not None:
+            extract_cookies_to_jar(cookies, redirected, response.raw)
+        elif origin_of(urlsplit(prepared_request.url)) != origin_of(urlsplit(redirected.url)):  # type: ignore[arg-type]
+            cookies = RequestsCookieJar()
+        if cookies is not None:  # whatever requests wrote anew, and also where the next one leads back
+            prepared_request.ration_away = cookies  # type: ignore[attr-defined]
             for name in (*SECRETS, settings.policy.idempotency_header, *settings.secret_headers):
                 prepared_request.headers.pop(name, None)
+            own = get_cookie_header(cookies, prepared_request)
+            if own is not None:
+                prepared_request.headers["Cookie"] = own
         super().rebuild_auth(prepared_request, response)
 
 
@@ -166,13 +176,15 @@ class _Body:
 
     def __init__(self, request: requests.PreparedRequest, most: int) -> None:
         self._body: Any = request.body
+        if isinstance(self._body, (bytearray, memoryview)):
+            self._body = bytes(self._body)  # its caller may change it
         self._sent = False
         self._position: Any = getattr(request, "_body_position", None)
         self._kind = "none" if self._body is None else "buffered"
         if self._body is not None and not isinstance(self._body, (bytes, str)):
             self._kind = "rewindable" if isinstance(self._position, int) else "stream_once"
         length = request.headers.get("Content-Length", "")
-        if self._kind == "stream_once" and hasattr(self._body, "read") and str(length).isdigit() and int(length) <= most:
+        if hasattr(self._body, "read") and str(length).isdigit() and int(length) <= most:
             self._body, self._kind = self._body.read(), "buffered"  # type: ignore[union-attr]
 
     def kind(self) -> str:
