@@ -149,8 +149,14 @@ std::string make_key(RandomSource& random) {
 }
 
 std::string key_for(const ClientRequest& request, const RetryPolicy& policy, RandomSource& random) {
-    if (const std::string* given = find_header(request.headers, policy.key_header)) {
-        return std::string(trimmed(*given));
+    std::optional<std::string> given;  // several lines are one value (RFC 9110 5.2)
+    for (const auto& [field, value] : request.headers) {
+        if (same_word(field, policy.key_header)) {
+            given = given ? cat(*given, ", ", trimmed(value)) : std::string(trimmed(value));
+        }
+    }
+    if (given) {
+        return *given;
     }
     std::string key(trimmed(request.idempotency_key));
     const bool automatic = request.key_making.value_or(policy.key_making) == KeyMaking::automatic;

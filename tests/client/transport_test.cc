@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "base/same_word.h"
 #include "client_world.h"
 #include "gmock/gmock.h"
 #include "raw_server.h"
@@ -124,6 +125,20 @@ TEST(Transport, TheCallersOwnKeyIsNeverReplaced) {
     for (const RawRequest& seen : server.requests()) {
         EXPECT_EQ(seen.header("Idempotency-Key"), "order-42");
     }
+}
+
+TEST(Transport, AKeyOnSeveralLinesIsOneValue) {
+    RawServer server(serve_statuses({201}));
+    const auto client = make_client();
+    ClientRequest request = post(server.url("/"), "x");
+    request.headers = {{"idempotency-key", " a"}, {"X-Note", "n"}, {"Idempotency-Key", "b "}};
+    EXPECT_EQ(client->call(std::move(request)).idempotency_key, "a, b");
+    const auto seen = server.requests();
+    ASSERT_EQ(seen.size(), 1U);
+    EXPECT_EQ(
+        std::count_if(seen[0].headers.begin(), seen[0].headers.end(),
+                      [](const auto& line) { return same_word(line.first, "idempotency-key"); }),
+        2);
 }
 
 TEST(Transport, AnEmptyKeyIsNoneAndNoneIsMadeInItsPlace) {
