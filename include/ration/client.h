@@ -137,7 +137,8 @@ struct ClientResult {
     std::string idempotency_key;        // given or made: with it the call can be resumed
     unsigned attempts = 0;
     Nanos waited{0};
-    std::string url;  // of the answer, after redirects
+    std::string url;               // of the answer, after redirects
+    bool without_secrets = false;  // redirects led the last attempt to another origin, without key
 
     [[nodiscard]] bool ok() const { return reason == StopReason::success; }
 };
@@ -243,10 +244,11 @@ struct ClientOptions {
     Nanos error_body_time = std::chrono::seconds(5);        // for reading why it was refused
     Nanos connect_timeout = std::chrono::seconds(10);
     HttpVersion http_version = HttpVersion::http2_over_tls;
-    std::uint32_t max_connections = 64;       // kept open
-    std::uint32_t max_host_connections = 32;  // to one host at a time
-    std::optional<std::string> proxy;         // left out: as the environment says; empty: none
-    std::string ca_file;                      // left out: the system's authorities
+    std::uint32_t max_connections = 64;  // kept open
+    // To one host at a time, and so the calls in flight there, but over HTTP/2. 0: any number.
+    std::uint32_t max_host_connections = 32;
+    std::optional<std::string> proxy;  // left out: as the environment says; empty: none
+    std::string ca_file;               // left out: the system's authorities
     std::string client_certificate, client_key;
     // For tests: left out, the system's.
     std::shared_ptr<const Clock> clock;

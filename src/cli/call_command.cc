@@ -52,8 +52,7 @@ private:
 void tell_key(const CallArguments& arguments, const ClientResult& result, int code) {
     const bool resumable = code == exit_limited || code == exit_no_answer || code == exit_unknown ||
                            code == exit_interrupted;
-    if (resumable && arguments.key == "auto" && !result.idempotency_key.empty() &&
-        result.attempts > 0) {
+    if (resumable && arguments.key == "auto" && keyed(result) && result.attempts > 0) {
         std::cerr << "ration call: to go on with the same call: --idempotency-key "
                   << result.idempotency_key << '\n';
     }

@@ -23,6 +23,7 @@ struct Outcome {
     const HeaderLines* headers = nullptr;
     std::string_view body;               // of an answer from 400 on
     bool other_origin = false;           // redirects led away: what it tells is of another server
+    bool multiplexed = false;            // requests share connections (HTTP/2)
     std::optional<StopReason> redirect;  // why a redirect was not followed
 
     [[nodiscard]] bool answered() const { return !error; }

@@ -184,19 +184,15 @@ bool Dispatcher::pass_gate(Call& call, Call::Place& place, Now now, Steps& steps
 
 // It holds up nobody who may go.
 void Dispatcher::leave_line(Call& call) {
-    if (call.phase_ == Call::Phase::in_flight && call.origin_->in_flight) {
-        call.origin_->in_flight->leave(&call);
+    if (call.phase_ == Call::Phase::in_flight) {
+        call.origin_->in_flight.leave(&call);
         wake_next(*call.origin_);
     }
     call.phase_ = Call::Phase::gates;
 }
 
 bool Dispatcher::pass_in_flight(Call& call, Now now, Steps& steps) {
-    auto& limit = call.origin_->in_flight;
-    if (!limit) {
-        return true;
-    }
-    if (limit->ask(&call)) {
+    if (call.origin_->in_flight.ask(&call)) {
         wake_next(*call.origin_);  // the limit may have grown by a place
         return true;
     }
@@ -224,10 +220,8 @@ bool Dispatcher::pass_local_refusals(Call& call, Now now, Steps& steps) {
         }
         return true;
     }
-    if (origin.in_flight) {
-        origin.in_flight->done(now.mono, InFlightLimit::Signal::nothing);
-        wake_next(origin);
-    }
+    origin.in_flight.done(now.mono, InFlightLimit::Signal::nothing);
+    wake_next(origin);
     call.phase_ = Call::Phase::gates;  // its place in flight is given back
     refuse(call, {*reason, retry_at}, now, steps);
     return false;
@@ -305,14 +299,13 @@ void Dispatcher::finish(Call& call, StopReason reason, std::optional<Wall> retry
 void Dispatcher::give_back(Call& call, Now now) {
     give_back(call.narrow_, now);
     give_back(call.main_, now);
-    if (auto& limit = call.origin_->in_flight) {
-        if (call.phase_ == Call::Phase::sending) {
-            limit->done(now.mono, InFlightLimit::Signal::nothing);
-        } else {
-            limit->leave(&call);
-        }
-        wake_next(*call.origin_);
+    auto& limit = call.origin_->in_flight;
+    if (call.phase_ == Call::Phase::sending) {
+        limit.done(now.mono, InFlightLimit::Signal::nothing);
+    } else {
+        limit.leave(&call);
     }
+    wake_next(*call.origin_);
 }
 
 void Dispatcher::give_back(Call::Place& place, Now now) {
@@ -351,7 +344,7 @@ void Dispatcher::wake(Woken& woken) {
 }
 
 void Dispatcher::wake_next(const Origin& origin) {
-    if (void* next = origin.in_flight ? origin.in_flight->next() : nullptr) {
+    if (void* next = origin.in_flight.next()) {
         ready(*static_cast<Call*>(next));
     }
 }

@@ -15,18 +15,22 @@ void Dispatcher::ended(Call& call, const Outcome& outcome, Now now) {
     const Told told = read_answer(outcome, now.wall);
     call.error_type_ = told.error_type;
     learn(call, outcome, told, now);
-    const Verdict verdict = decide({.policy = *call.policy,
-                                    .method = call.method,
-                                    .keyed = !call.key.empty() && !outcome.other_origin,
-                                    .body = call.body,
-                                    .attempts_made = call.attempts_,
-                                    .elapsed = now.mono - call.begun_,
-                                    .outcome = outcome,
-                                    .told = told,
-                                    .retry_tokens = call.origin_->budget.tokens(now.mono),
-                                    .cancelled = false,
-                                    .now = now.wall},
-                                   random_);
+    // It was no load to anybody: it costs nothing, so that many calls outlive a restart.
+    const bool free = !outcome.answered() && nothing_sent(*outcome.error);
+    const std::uint32_t tokens = call.origin_->budget.tokens(now.mono);
+    const Verdict verdict =
+        decide({.policy = *call.policy,
+                .method = call.method,
+                .keyed = !call.key.empty() && !outcome.other_origin,
+                .body = call.body,
+                .attempts_made = call.attempts_,
+                .elapsed = now.mono - call.begun_,
+                .outcome = outcome,
+                .told = told,
+                .retry_tokens = free ? std::max(tokens, call.policy->budget_retry_cost) : tokens,
+                .cancelled = false,
+                .now = now.wall},
+               random_);
     if (!verdict.retry) {
         finish(call, verdict.reason, verdict.retry_at, early_);
         return;
@@ -34,7 +38,9 @@ void Dispatcher::ended(Call& call, const Outcome& outcome, Now now) {
     call.wait_reason_ =
         outcome.answered() ? cat(outcome.status) : std::string(name(*outcome.error));
     ++counters_.retries[call.wait_reason_];
-    call.origin_->budget.retry(now.mono);
+    if (!free) {
+        call.origin_->budget.retry(now.mono);
+    }
     call.waited_extra_ = told.source != WaitSource::backoff;
     call.phase_ = Call::Phase::backoff;
     hold(call, {{.source = told.source, .reason = call.wait_reason_}, now.mono + verdict.wait}, now,
@@ -77,14 +83,15 @@ void Dispatcher::learn_health(Call& call, const Outcome& outcome, Now now) {
     if (origin.throttle) {
         origin.throttle->answered(now.mono, !down);
     }
-    if (origin.in_flight) {
-        const bool throttled = outcome.status == 429 || outcome.status == 503 ||
-                               outcome.error == AttemptError::attempt_timeout;
-        origin.in_flight->done(now.mono, throttled            ? Signal::throttled
-                                         : outcome.answered() ? Signal::ok
-                                                              : Signal::nothing);
-        wake_next(origin);
+    const bool throttled = outcome.status == 429 || outcome.status == 503 ||
+                           outcome.error == AttemptError::attempt_timeout;
+    origin.in_flight.done(now.mono, throttled            ? Signal::throttled
+                                    : outcome.answered() ? Signal::ok
+                                                         : Signal::nothing);
+    if (outcome.answered() && !outcome.other_origin) {
+        origin.in_flight.cap(most_in_flight(options_, outcome.multiplexed));
     }
+    wake_next(origin);
     if (outcome.answered() && outcome.status < 400) {
         origin.budget.success();
     }

@@ -14,7 +14,6 @@ void set_transport(CURL* handle, const ClientOptions& options) {
     const bool http1 = options.http_version == HttpVersion::http1;
     const long version = http1 ? CURL_HTTP_VERSION_1_1 : CURL_HTTP_VERSION_2TLS;
     curl_easy_setopt(handle, CURLOPT_HTTP_VERSION, version);
-    curl_easy_setopt(handle, CURLOPT_PIPEWAIT, http1 ? 0L : 1L);
     const auto connect = std::chrono::ceil<std::chrono::milliseconds>(std::clamp<Nanos>(
         options.connect_timeout, std::chrono::milliseconds(1), std::chrono::hours(24)));
     curl_easy_setopt(handle, CURLOPT_CONNECTTIMEOUT_MS, connect.count());

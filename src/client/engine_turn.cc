@@ -100,7 +100,6 @@ void Engine::begin_attempt(Pending& pending, Nanos time) {
     Call& call = pending.call;
     tell(options_.hooks.on_send,
          ClientHooks::Send{pending.number, call.attempts(), call.method, pending.url->url});
-    const auto& safe = call.policy->safe_methods;
     Exchange::Setup setup;
     setup.options = &options_;
     setup.clock = clock_.get();
@@ -109,7 +108,6 @@ void Engine::begin_attempt(Pending& pending, Nanos time) {
     setup.url = pending.url.get();
     setup.key = call.key;
     setup.attempt = call.attempts();
-    setup.repeatable = !call.key.empty() || lists(safe, call.method);
     setup.until = clock_->now().mono + time;
     if (pending.exchange.begin(pool_.take(), setup)) {
         add_to_multi(pending);

@@ -70,6 +70,8 @@ bool Exchange::prepare_hop() {
     lines_.clear();
     add_headers();
     curl_easy_setopt(handle_, CURLOPT_URL, url_.c_str());
+    // Only a TLS handshake tells of HTTP/2; without one it would be waited for a first answer.
+    curl_easy_setopt(handle_, CURLOPT_PIPEWAIT, url_.starts_with("https:") ? 1L : 0L);
     curl_easy_setopt(handle_, CURLOPT_CURLU, followed_ == 0 ? setup_.url->parsed.get() : nullptr);
     set_method();
     curl_easy_setopt(handle_, CURLOPT_HTTPHEADER, lines_.list());
@@ -187,14 +189,14 @@ CURL* Exchange::release() {
 }
 
 bool Exchange::finished(CURLcode code) {
+    long version = 0;
+    curl_easy_getinfo(handle_, CURLINFO_HTTP_VERSION, &version);
+    multiplexed_ = version == CURL_HTTP_VERSION_2_0;
     if (redirection_ && !redirection_->stop) {
         url_ = redirection_->url;
         method_ = redirection_->method;
         drop_body_ = drop_body_ || redirection_->drop_body;
-        if (redirection_->drop_secrets) {
-            drop_secrets_ = true;  // the key too, so that only safe methods may be repeated
-            setup_.repeatable = lists(setup_.policy->safe_methods, method_);
-        }
+        drop_secrets_ = drop_secrets_ || redirection_->drop_secrets;
         ++followed_;
         return prepare_hop();
     }
@@ -238,6 +240,7 @@ Outcome Exchange::outcome() const {
     Outcome outcome;
     outcome.error = error_;
     outcome.other_origin = drop_secrets_;
+    outcome.multiplexed = multiplexed_;
     outcome.redirect = redirect_stop_;
     if (!error_) {
         outcome.status = answer_.status;
@@ -251,6 +254,7 @@ Outcome Exchange::outcome() const {
 
 void Exchange::move_into(ClientResult& result) {
     result.error = error_;
+    result.without_secrets = drop_secrets_;
     result.message = std::move(message_);
     result.url = std::move(url_);
     if (!error_) {

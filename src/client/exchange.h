@@ -30,8 +30,7 @@ public:
         const Url* url = nullptr;
         std::string_view key;  // sent in the policy's key header unless the request has it
         unsigned attempt = 1;
-        bool repeatable = false;  // libcurl itself may send it again on a fresh connection
-        Mono until{};             // when the attempt's time is over
+        Mono until{};  // when the attempt's time is over
     };
     Exchange() = default;
     ~Exchange();
@@ -99,6 +98,7 @@ private:
     unsigned followed_ = 0;
     bool drop_body_ = false;
     bool drop_secrets_ = false;
+    bool multiplexed_ = false;
     BodyKind body_kind_ = BodyKind::none;
     bool body_touched_ = false;
     std::uint64_t body_read_ = 0;  // bytes, since its beginning

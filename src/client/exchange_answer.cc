@@ -172,7 +172,7 @@ int Exchange::on_seek(void* self, curl_off_t offset, int origin) {
     Exchange& exchange = *static_cast<Exchange*>(self);
     const auto& rewind = BodyAccess::rewind(exchange.setup_.request->body);
     const bool to_the_beginning = offset == 0 && origin == SEEK_SET;
-    if (!to_the_beginning || !exchange.setup_.repeatable || !rewind || !guarded(false, rewind)) {
+    if (!to_the_beginning || !rewind || !guarded(false, rewind)) {
         return CURL_SEEKFUNC_FAIL;
     }
     exchange.body_read_ = 0;
@@ -180,15 +180,14 @@ int Exchange::on_seek(void* self, curl_off_t offset, int origin) {
 }
 
 // Before libcurl writes the request. A second time on the same transfer means that it wants to
-// repeat it, because a kept connection turned out dead after the request went into it: whether the
-// server acted is unknown.
+// repeat it: because a kept connection turned out dead after the request went into it, or a stream
+// was refused. When, and how often, is not libcurl's to say; but a body whose announcement was
+// refused is asked for without one, and nothing of it was sent (RFC 9110 15.5.18).
 // NOLINTNEXTLINE(readability-function-size): libcurl's signature
 int Exchange::on_request(void* self, char* /*remote*/, char* /*local*/, int /*remote_port*/,
                          int /*local_port*/) {
     Exchange& exchange = *static_cast<Exchange*>(self);
-    // Of an announced body nothing was sent when the announcement is answered (RFC 9110 15.5.18).
-    const bool announcement_refused = exchange.answer_.status == 417;
-    if (exchange.requests_begun_++ > 0 && !exchange.setup_.repeatable && !announcement_refused) {
+    if (exchange.requests_begun_++ > 0 && exchange.answer_.status != 417) {
         exchange.fail(AttemptError::connection_lost, "the connection was lost before the answer");
         return CURL_PREREQFUNC_ABORT;
     }

@@ -90,7 +90,7 @@ void Breaker::outcome(Mono now, bool failed) {
 
 void InFlightLimit::window_ok(bool limit_was_reached) {
     if (limit_was_reached) {
-        limit_ = std::min(options_.max, limit_ + options_.increase);
+        limit_ += std::min(options_.max - limit_, options_.increase);
     }
 }
 
@@ -103,7 +103,7 @@ void InFlightLimit::throttled(Mono now) {
 }
 
 bool InFlightLimit::ask(void* who) {
-    if (in_flight_ < limit_ && (waiting_.empty() || waiting_.front() == who)) {
+    if (!full() && (waiting_.empty() || waiting_.front() == who)) {
         leave(who);
         ++in_flight_;
         reached_ = reached_ || in_flight_ >= limit_;
@@ -133,16 +133,21 @@ void InFlightLimit::done(Mono now, Signal signal) {
     }
 }
 
-Origin::Origin(const RetryPolicy& policy, const ClientOptions& options) : budget(policy) {
+Origin::Origin(const RetryPolicy& policy, const ClientOptions& options)
+    : budget(policy), in_flight(options.concurrency) {
+    in_flight.cap(most_in_flight(options, false));
     if (options.throttle) {
         throttle.emplace(*options.throttle);
     }
     if (options.breaker) {
         breaker.emplace(*options.breaker);
     }
-    if (options.concurrency) {
-        in_flight.emplace(*options.concurrency);
-    }
+}
+
+std::uint32_t most_in_flight(const ClientOptions& options, bool multiplexed) {
+    const std::uint32_t connections = options.max_host_connections;
+    return connections == 0 || multiplexed ? std::numeric_limits<std::uint32_t>::max()
+                                           : connections;
 }
 
 }  // namespace ration::client

@@ -2,9 +2,11 @@
 // circuit breaker, in-flight limit). All pure: the time is an argument.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <deque>
+#include <limits>
 #include <optional>
 
 #include "ration/client.h"
@@ -95,8 +97,12 @@ class InFlightLimit {
 public:
     enum class Signal : std::uint8_t { nothing, ok, throttled };
 
-    explicit InFlightLimit(const ConcurrencyOptions& options)
-        : options_(options), limit_(options.initial) {}
+    // Without options only the cap bounds it.
+    explicit InFlightLimit(const std::optional<ConcurrencyOptions>& options)
+        : options_(options.value_or(unbounded)), limit_(options_.initial) {}
+
+    // How many requests can be on their way at once: more would wait where nobody asks a gate.
+    void cap(std::uint32_t most) { cap_ = most; }
 
     // True: `who` may go. Else it waits, in the order of asking, and is told by `next`.
     [[nodiscard]] bool ask(void* who);
@@ -104,7 +110,7 @@ public:
     void done(Mono now, Signal signal);
     // Who waits first while there is a place; nullptr: nobody.
     [[nodiscard]] void* next() const {
-        return waiting_.empty() || in_flight_ >= limit_ ? nullptr : waiting_.front();
+        return waiting_.empty() || full() ? nullptr : waiting_.front();
     }
 
     void window_ok(bool limit_was_reached);
@@ -112,8 +118,14 @@ public:
     [[nodiscard]] std::uint32_t limit() const { return limit_; }
 
 private:
+    static constexpr std::uint32_t any = std::numeric_limits<std::uint32_t>::max();
+    static constexpr ConcurrencyOptions unbounded = {.initial = any, .min = any, .max = any};
+
+    [[nodiscard]] bool full() const { return in_flight_ >= std::min(limit_, cap_); }
+
     ConcurrencyOptions options_;
     std::uint32_t limit_;
+    std::uint32_t cap_ = any;
     std::optional<Mono> last_cut_;
     std::uint32_t in_flight_ = 0;
     bool reached_ = false;
@@ -121,13 +133,16 @@ private:
     std::deque<void*> waiting_;
 };
 
+// One on each connection, but where HTTP/2 lets many share one.
+[[nodiscard]] std::uint32_t most_in_flight(const ClientOptions& options, bool multiplexed);
+
 struct Origin {
     Origin(const RetryPolicy& policy, const ClientOptions& options);
 
     Budget budget;
     std::optional<Throttle> throttle;
     std::optional<Breaker> breaker;
-    std::optional<InFlightLimit> in_flight;
+    InFlightLimit in_flight;
 };
 
 }  // namespace ration::client

@@ -11,6 +11,7 @@
 #include "base/same_word.h"
 #include "base/text.h"
 #include "client/access.h"
+#include "client/decide.h"
 #include "client/random.h"
 #include "wire/hop_fields.h"
 
@@ -149,14 +150,8 @@ std::string make_key(RandomSource& random) {
 }
 
 std::string key_for(const ClientRequest& request, const RetryPolicy& policy, RandomSource& random) {
-    std::optional<std::string> given;  // several lines are one value (RFC 9110 5.2)
-    for (const auto& [field, value] : request.headers) {
-        if (same_word(field, policy.key_header)) {
-            given = given ? cat(*given, ", ", trimmed(value)) : std::string(trimmed(value));
-        }
-    }
-    if (given) {
-        return *given;
+    if (const auto given = joined_field(request.headers, policy.key_header)) {
+        return std::string(trimmed(*given));
     }
     std::string key(trimmed(request.idempotency_key));
     const bool automatic = request.key_making.value_or(policy.key_making) == KeyMaking::automatic;

@@ -7,7 +7,9 @@
 namespace ration::client {
 namespace {
 
-constexpr char data_type = 0, headers_type = 1, settings_type = 4, ping_type = 6, goaway_type = 7;
+constexpr char data_type = 0, headers_type = 1, rst_stream_type = 3, settings_type = 4,
+               ping_type = 6, goaway_type = 7;
+constexpr std::uint32_t refused_stream = 7;
 constexpr char end_stream = 1, ack = 1, end_headers = 4;
 
 std::string number(std::uint32_t value, int bytes) {
@@ -66,6 +68,9 @@ struct H2Peer {
     }
     void answer(const std::string& fields) const {
         raw.send(frame(headers_type, end_headers | end_stream, stream, fields));
+    }
+    void refuse_stream() const {
+        raw.send(frame(rst_stream_type, 0, stream, number(refused_stream, 4)));
     }
     void go_away(std::uint32_t last_stream) const {
         raw.send(frame(goaway_type, 0, 0, number(last_stream, 4) + number(0, 4)));
@@ -179,6 +184,69 @@ TEST(Http2, AnUnsafeCallIsSentToOneConnectionOnly) {
     EXPECT_EQ(result.status, 0);
     EXPECT_EQ(result.reason, StopReason::unsafe_method);
     EXPECT_EQ(seen, 1);
+}
+
+// libcurl would repeat by itself, at once and five times; who counts is this client.
+TEST(Http2, RefusedStreamsAreRepeatedByThePolicyAlone) {
+    std::atomic<int> seen = 0;
+    RawServer server(
+        [&](RawConnection& raw) {
+            H2Peer peer{raw};
+            for (bool open = peer.open(); open && peer.next_request();) {
+                ++seen;
+                peer.refuse_stream();
+            }
+        },
+        &right_certificate());
+    for (const unsigned retries : {0U, 2U}) {
+        ClientOptions options = http2_options();
+        options.policy.max_retries = retries;
+        const auto client = make_client(options);
+        seen = 0;
+        ClientRequest keyed = post(server.url("/"), "x");
+        keyed.idempotency_key = "k";
+        for (ClientRequest request : {get(server.url("/")), keyed}) {
+            const ClientResult result = client->call(std::move(request));
+            EXPECT_EQ(result.error, AttemptError::connection_lost);
+            EXPECT_EQ(result.attempts, retries + 1);
+        }
+        EXPECT_EQ(seen, 2 * static_cast<int>(retries + 1));
+        EXPECT_EQ(client->counters().sends, static_cast<std::uint64_t>(seen));
+    }
+}
+
+// Only as many connections as allowed make a queue; streams of one connection do not.
+TEST(Http2, StreamsAreNotHeldForConnections) {
+    std::atomic<int> waiting = 0;
+    RawServer server(
+        [&](RawConnection& raw) {
+            H2Peer peer{raw};
+            std::vector<std::uint32_t> held;
+            for (bool open = peer.open(); open && peer.next_request();) {
+                if (raw.number == 1 && peer.stream == 1) {
+                    peer.answer(field("", "200"));
+                    continue;
+                }
+                held.push_back(peer.stream);
+                for (++waiting; waiting == 8 && !held.empty(); held.pop_back()) {
+                    peer.stream = held.back();
+                    peer.answer(field("", "200"));
+                }
+            }
+        },
+        &right_certificate());
+    ClientOptions options = http2_options();
+    options.max_host_connections = 1;
+    const auto client = make_client(options);
+    EXPECT_EQ(client->call(get(server.url("/"))).status, 200);
+    std::vector<std::future<ClientResult>> futures;
+    for (int i = 0; i < 8; ++i) {
+        futures.push_back(client->start(get(server.url("/"))));
+    }
+    for (auto& future : futures) {
+        EXPECT_EQ(future.get().status, 200) << "all are in flight before one is answered";
+    }
+    EXPECT_EQ(server.connections(), 1);
 }
 
 TEST(Tls, Http1IsSpokenWhereItIsAskedFor) {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <future>
 #include <thread>
 
 #include "client_world.h"
@@ -243,6 +244,67 @@ TEST_F(Threads, CallsEndInAnyOrderUnderCancellation) {
         EXPECT_EQ(gate.in_flight, 0U);
         EXPECT_EQ(gate.waiting, 0U);
     }
+}
+
+// Nobody waits within libcurl, where no gate would be asked again.
+TEST_F(Threads, ASlowFirstAnswerHoldsNobodyUp) {
+    std::promise<void> others_done;
+    RawServer server([done = others_done.get_future().share()](RawConnection& peer) {
+        while (peer.read_request()) {
+            if (peer.request.target == "/slow") {
+                done.wait();
+            }
+            peer.answer(200, "", "");
+        }
+    });
+    const auto client = make_client();
+    std::future<ClientResult> slow = client->start(get(server.url("/slow")));
+    while (server.requests().empty()) {
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+    std::vector<std::future<ClientResult>> quick;
+    for (int i = 0; i < 5; ++i) {
+        quick.push_back(client->start(get(server.url(cat("/", i)))));
+    }
+    for (auto& future : quick) {
+        EXPECT_EQ(future.get().status, 200);
+    }
+    others_done.set_value();
+    EXPECT_EQ(slow.get().status, 200);
+}
+
+TEST_F(Threads, WhoWaitsForAConnectionAsksTheGateAgain) {
+    std::atomic<int> seen = 0;
+    std::atomic<std::int64_t> early = 0;
+    const auto begun = std::chrono::steady_clock::now();
+    std::atomic<std::int64_t> refused_at = 0;
+    RawServer server([&](RawConnection& peer) {
+        while (peer.read_request()) {
+            const std::int64_t now = (std::chrono::steady_clock::now() - begun).count();
+            if (seen++ < 2) {
+                // Both are there, and the others stand in line.
+                std::this_thread::sleep_for(std::chrono::milliseconds(50));
+                refused_at = now;
+                peer.answer(429, "Retry-After: 1\r\n", "");
+                continue;
+            }
+            early += now - refused_at < 1'000'000'000 ? 1 : 0;
+            peer.answer(200, "", "");
+        }
+    });
+    ClientOptions options = quick_options();
+    options.max_host_connections = 2;
+    const auto client = make_client(options);
+    std::vector<std::future<ClientResult>> calls;
+    for (int i = 0; i < 10; ++i) {
+        calls.push_back(client->start(get(server.url("/"))));
+    }
+    for (auto& call : calls) {
+        EXPECT_EQ(call.get().status, 200);
+    }
+    EXPECT_EQ(early, 0) << "nothing is sent before the told moment";
+    EXPECT_LE(server.connections(), 2);
+    EXPECT_EQ(seen, 12);
 }
 
 }  // namespace

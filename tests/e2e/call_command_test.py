@@ -1,10 +1,7 @@
 #!/usr/bin/env python3
-"""`ration call` as scripts and people use it: exit codes, what is written where, lists of jobs."""
+"""`ration call` as scripts and people use it: exit codes, what is sent, what is written where."""
 
-import collections
 import contextlib
-import fcntl
-import http.server
 import json
 import os
 import pathlib
@@ -16,78 +13,8 @@ import threading
 import time
 import unittest
 
+from call_world import Server, answer, call, command, error_body
 from harness import RATION
-
-
-class Handler(http.server.BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
-
-    def _answer(self):
-        body = self.rfile.read(int(self.headers.get("Content-Length") or 0)).decode()
-        status, fields, text = self.server.script(self, body)
-        if status is None:
-            self.close_connection = True
-            return
-        self.send_response(status)
-        for name, value in fields.items():
-            self.send_header(name, value)
-        self.send_header("Content-Length", str(len(text)))
-        self.end_headers()
-        self.wfile.write(text.encode())
-
-    do_GET = do_POST = do_PUT = do_DELETE = _answer
-
-    def log_message(self, *_):
-        pass
-
-
-class Server:
-    """Answers with what `script(request, body)` gives: (status, fields, text); status None hangs up."""
-
-    def __init__(self, script):
-        self._server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self._server.daemon_threads = True
-        self._server.script = self._noted(script)
-        self.seen, self._lock = [], threading.Lock()
-        threading.Thread(target=self._server.serve_forever, daemon=True).start()
-
-    def _noted(self, script):
-        def run(request, body):
-            with self._lock:
-                self.seen.append((request.command, request.path, dict(request.headers), body))
-            return script(request, body)
-        return run
-
-    def url(self, path="/"):
-        return f"http://127.0.0.1:{self._server.server_port}{path}"
-
-    @property
-    def port(self):
-        return self._server.server_port
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        self._server.shutdown()
-        self._server.server_close()
-
-
-def command(*arguments):
-    return [RATION, "call", "--proxy", "", *arguments]
-
-
-def call(*arguments, stdin=None):
-    done = subprocess.run(command(*arguments), capture_output=True, text=True, timeout=300, input=stdin or "")
-    return done.returncode, done.stdout, done.stderr
-
-
-def answer(status, text="", **fields):
-    return lambda request, body: (status, {name.replace("_", "-"): value for name, value in fields.items()}, text)
-
-
-def error_body(kind):
-    return json.dumps({"error": {"type": kind}})
 
 
 class ExitCodes(unittest.TestCase):
@@ -185,6 +112,34 @@ class ExitCodes(unittest.TestCase):
             self.assertEqual(run("--parallel", "1"), 5)
             self.assertEqual(len(server.seen), 1, "no more than one is done that nobody hears of")
             self.assertEqual(run("--parallel", "1", "--idempotency-key", "auto"), 4)
+
+    def test_a_key_that_was_left_behind_resumes_nothing(self):
+        """Redirects to another origin go without it, so what was sent there may have been done."""
+        def slow(request, body):
+            time.sleep(2)
+            return 201, {}, "done"
+        with Server(slow) as other, open("/dev/full", "w") as full:
+            with Server(answer(307, "", Location=other.url())) as server:
+                lost = subprocess.run(command("-d", "x", "--idempotency-key", "auto", server.url()), stdout=full,
+                                      stderr=subprocess.PIPE, timeout=60)
+                self.assertEqual(lost.returncode, 5, lost.stderr)
+                self.assertNotIn(b"--idempotency-key", lost.stderr)
+                for arguments, stdin in (((), None), (("--each", "-"), '{"url": "/", "method": "POST", "body": "x"}\n')):
+                    child = subprocess.Popen(command(*(arguments or ("-d", "x")), "--idempotency-key", "auto", server.url()),
+                                             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+                    if stdin:
+                        child.stdin.write(stdin)
+                    child.stdin.close()
+                    child.stdin = None
+                    before = len(other.seen)
+                    while len(other.seen) == before:
+                        time.sleep(0.01)
+                    child.send_signal(signal.SIGINT)
+                    out, errors = child.communicate(timeout=60)
+                    self.assertEqual(child.returncode, 130, errors)
+                    self.assertNotIn("--idempotency-key", errors)
+                    if stdin:
+                        self.assertEqual(json.loads(out)["state"], "unknown")
 
     def test_what_waiting_does_not_change_has_no_moment(self):
         for status, body in ((429, error_body("booking_volume_refused")), (404, "")):
@@ -376,197 +331,6 @@ class WhatIsSentAndWritten(unittest.TestCase):
             child.send_signal(signal.SIGINT)
             self.assertEqual(child.wait(timeout=60), -signal.SIGINT)
             child.stdout.close()
-
-
-class Lists(unittest.TestCase):
-    def setUp(self):
-        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="ration-each-"))
-        self.addCleanup(lambda: subprocess.run(["rm", "-rf", self.folder], check=True))
-        self.jobs, self.results = self.folder / "jobs", self.folder / "results"
-
-    def written(self):
-        return [json.loads(line) for line in self.results.read_text().splitlines()]
-
-    def test_kinds_of_lines(self):
-        self.jobs.write_text('\ufeff/a\n# a note\n\n{"url": "/b", "id": 7, "body": {"x": 1}, "headers": {"X-A": "2"}}\n'
-                             '{"url": "/c", "method": "DELETE"}\n{"url": 1}\nnot json {\n{"other": 1}\n'
-                             '["/d"]\n"/e"\n\t/f \r\n \t\nftp://x/\n')
-        with Server(answer(200, "ok")) as server:
-            code, body, errors = call("--each", str(self.jobs), "-H", "X-A: 1", "--parallel", "1", server.url("/base"))
-        lines = [json.loads(line) for line in body.splitlines()]
-        self.assertEqual([(line["line"], line["state"]) for line in lines],
-                         [(1, "done"), (4, "done"), (5, "done"), (6, "failed"), (7, "failed"), (8, "failed"),
-                          (9, "failed"), (10, "failed"), (11, "done"), (13, "failed")])
-        self.assertEqual(lines[1]["id"], 7)
-        self.assertEqual([(method, path, fields["X-A"]) for method, path, fields, _ in server.seen[:3]],
-                         [("GET", "/a", "1"), ("POST", "/b", "2"), ("DELETE", "/c", "1")])
-        self.assertEqual(code, 1)
-        for wrong in ("6: url is no text", "7: neither a URL nor a JSON object", "9: neither", "13: no such URL"):
-            self.assertIn(f"{self.jobs}:{wrong}", errors)
-        self.assertIn("10 jobs: 4 done, 6 failed, 0 open; 4 sends", errors)
-        code, _, errors = call("--each", str(self.jobs))
-        self.assertIn(f"{self.jobs}:1: no such URL", errors)
-
-    def test_the_lines_of_results(self):
-        """The fields that the manual names, which of them are there when, and the head that only a file has."""
-        always = {"line", "job", "state", "status", "reason", "attempts"}
-
-        def script(request, _):
-            if request.path == "/lost":
-                return None, {}, ""
-            if request.path == "/shut":
-                return 429, {"Retry-After": "7200"}, error_body("rate_limited")
-            return 200, {}, "x" * (65537 if request.path == "/large" else 2)
-        self.jobs.write_text('/a\n{"url": "/large", "id": [1]}\n{"url": "/lost", "body": "b"}\nnot a job\n/shut\n')
-        with Server(script) as server:
-            arguments = ("--each", str(self.jobs), "--parallel", "1", server.url())
-            _, body, _ = call(*arguments)
-            call(*arguments, "--results", str(self.results))
-            call(*arguments, "--results", str(self.results))
-        head, *lines = self.written()
-        self.assertEqual((list(head), type(head["run"])), (["run"], str))
-        told = [json.loads(line) for line in body.splitlines()]
-        self.assertEqual([set(line) for line in told], [set(line) for line in lines[:5]])
-        self.assertEqual([set(line) - always for line in told],
-                         [{"body"}, {"id"}, {"message", "body"}, {"message", "body"}, {"error_type", "retry_at", "body"}])
-        self.assertEqual([(line["state"], line["status"], line["reason"], line["attempts"]) for line in told],
-                         [("done", 200, "success", 1), ("done", 200, "success", 1), ("unknown", 0, "unsafe_method", 1),
-                          ("failed", 0, "error_not_retryable", 0), ("open", 429, "server_wait_too_long", 1)])
-        self.assertEqual([(line["line"], line["state"]) for line in lines[5:]], [(5, "open")], "once more")
-        self.assertEqual((lines[5]["job"], len(lines[5]["job"])), (lines[4]["job"], 16))
-        self.assertEqual(lines[1]["id"], [1])
-
-    def test_the_pace_of_the_answers_is_kept(self):
-        """A window of 20 a second, told by fields: the list is done with few refusals."""
-        windows, lock = collections.Counter(), threading.Lock()
-
-        def script(*_):
-            now = int(time.time())
-            with lock:
-                windows[now] += 1
-                used = windows[now]
-            fields = {"X-RateLimit-Remaining": str(max(0, 20 - used)), "X-RateLimit-Reset": str(now + 1)}
-            return (200, fields, "") if used <= 20 else (429, {**fields, "Retry-After": "1"}, "")
-        self.jobs.write_text("".join(f"/job/{number}\n" for number in range(60)))
-        with Server(script) as server:
-            code, body, errors = call("--each", str(self.jobs), "--bucket", "origin", server.url())
-        self.assertEqual(code, 0, errors)
-        self.assertEqual(len(body.splitlines()), 60)
-        self.assertIn("60 jobs: 60 done, 0 failed, 0 open", errors)
-        refused = sum(max(0, used - 20) for used in windows.values())
-        self.assertLessEqual(refused, len(windows), dict(windows))
-
-    def test_an_interrupted_list_goes_on_where_it_was(self):
-        self.jobs.write_text("".join(json.dumps({"url": "/job", "body": {"n": number}, "id": number}) + "\n"
-                                     for number in range(40)))
-        arguments = ("--each", str(self.jobs), "--results", str(self.results), "--idempotency-key", "auto",
-                     "--rate", "50/s", "--parallel", "4")
-        with Server(answer(201, "made")) as server:
-            child = subprocess.Popen(command(*arguments, server.url()), stderr=subprocess.PIPE, text=True)
-            while len(server.seen) < 5:
-                time.sleep(0.01)
-            child.send_signal(signal.SIGINT)
-            _, errors = child.communicate(timeout=60)
-            self.assertEqual(child.returncode, 130, errors)
-            self.assertIn("to go on", errors)
-            with self.results.open("a") as results:
-                results.write('{"line": 39, "sta')  # as a crash leaves it
-            first = len(server.seen)
-            self.assertLess(first, 40)
-            code, body, errors = call(*arguments, server.url())
-            self.assertEqual((code, body), (0, ""), errors)
-            self.assertIn("40 jobs: 40 done, 0 failed, 0 open (", errors)
-            before = len(server.seen)
-            code, _, errors = call(*arguments, server.url())
-            self.assertEqual((code, len(server.seen)), (0, before), "nothing is left to do")
-        keys = {json.loads(body)["n"]: set() for *_, body in server.seen}
-        for *_, fields, body in server.seen:
-            keys[json.loads(body)["n"]].add(fields["Idempotency-Key"])
-        self.assertEqual(set(map(len, keys.values())), {1}, "a job has one key in all runs")
-        self.assertEqual(len(keys), 40)
-
-    def test_a_changed_job_is_another_call(self):
-        arguments = ("--each", str(self.jobs), "--results", str(self.results), "--idempotency-key", "auto")
-        with Server(lambda *_: (503, {}, "")) as server:
-            for body in ({"n": 1}, {"n": 1}, {"n": 2}):
-                self.jobs.write_text(json.dumps({"url": "/job", "body": body}) + "\n")
-                self.assertEqual(call(*arguments, "--retries", "0", server.url())[0], 3)
-            self.assertEqual(call(*arguments, "--retries", "0", server.url("/?other"))[0], 3)
-        keys = [fields["Idempotency-Key"] for _, _, fields, _ in server.seen]
-        self.assertEqual((keys[0] == keys[1], keys[1] == keys[2], keys[2] == keys[3]), (True, False, True), keys)
-
-    def test_what_may_have_been_done_is_not_asked_again(self):
-        """Without a key; a hung-up connection, and an interrupt while the answer is awaited."""
-        asked = threading.Event()
-
-        def script(request, _):
-            if request.path == "/slow":
-                asked.set()
-                time.sleep(5)
-            return (None if request.command == "POST" else 200), {}, ""
-        self.jobs.write_text('/a\n{"url": "/lost", "body": {}}\n{"url": "/slow", "body": {}}\n')
-        arguments = ("--each", str(self.jobs), "--results", str(self.results), "--parallel", "1")
-        with Server(script) as server:
-            child = subprocess.Popen(command(*arguments, server.url()), stderr=subprocess.PIPE, text=True)
-            self.assertTrue(asked.wait(60))
-            child.send_signal(signal.SIGINT)
-            _, errors = child.communicate(timeout=60)
-            self.assertEqual(child.returncode, 130, errors)
-            self.assertIn("1 done, 0 failed, 0 open, 2 unknown", errors)
-            seen = len(server.seen)
-            code, _, errors = call(*arguments, server.url())
-            self.assertEqual((code, len(server.seen)), (5, seen), errors)
-            self.assertIn("2 unknown", errors)
-        self.assertEqual([line.get("state") for line in self.written()], [None, "done", "unknown", "unknown"])
-
-    def test_results_that_somebody_has_edited(self):
-        self.jobs.write_text("/a\n/b\n")
-        self.results.write_text('{"run": "r"}\n{"line": 1, "state": 5, "job": []}\n[1]\n{"line": "x"}\n\n')
-        with Server(answer(200)) as server:
-            arguments = ("--each", str(self.jobs), "--results", str(self.results), server.url())
-            self.assertEqual((call(*arguments)[0], len(server.seen)), (0, 2))
-            self.assertEqual((call(*arguments)[0], len(server.seen)), (0, 2))
-
-    def test_one_run_at_a_time_has_the_results(self):
-        self.jobs.write_text("/a\n")
-        with Server(answer(200)) as server, self.results.open("w") as held:
-            fcntl.flock(held, fcntl.LOCK_EX)
-            arguments = ("--each", str(self.jobs), "--results", str(self.results), server.url())
-            code, _, errors = call(*arguments)
-            self.assertEqual((code, len(server.seen)), (2, 0))
-            self.assertIn(f"{self.results}: another run", errors)
-            fcntl.flock(held, fcntl.LOCK_UN)
-            self.assertEqual((call(*arguments)[0], len(server.seen)), (0, 1))
-
-    def test_results_go_to_no_device(self):
-        self.jobs.write_text("/a\n")
-        code, _, errors = call("--each", str(self.jobs), "--results", "/dev/full", "http://127.0.0.1:1/")
-        self.assertEqual(code, 2)
-        self.assertIn("/dev/full: is a pipe, a socket or a device", errors)
-
-    def test_a_file_of_something_else_is_not_written_to(self):
-        self.jobs.write_text("/a\n")
-        self.results.write_text("precious\n")
-        code, _, errors = call("--each", str(self.jobs), "--results", str(self.results), "http://127.0.0.1:1/")
-        self.assertEqual(code, 2)
-        self.assertIn(f"{self.results}:1: no results", errors)
-        self.assertEqual(self.results.read_text(), "precious\n")
-
-    def test_what_stays_limited_is_left_open(self):
-        def script(request, _):
-            if request.path == "/shut":
-                return 429, {"Retry-After": "7200"}, error_body("daily_booking_limit")
-            return 200, {}, ""
-        self.jobs.write_text("/open\n/shut\n/open\n")
-        with Server(script) as server:
-            arguments = ("--each", str(self.jobs), "--results", str(self.results), "--parallel", "1", server.url())
-            code, _, errors = call(*arguments)
-            self.assertEqual(code, 3, errors)
-            self.assertIn("3 jobs: 2 done, 0 failed, 1 open", errors)
-            self.assertIn("try again from", errors)
-            self.assertEqual([line.get("state") for line in self.written()], [None, "done", "open", "done"])
-            server._server.script = lambda *_: (200, {}, "")
-            self.assertEqual(call(*arguments)[0], 0)
 
 
 if __name__ == "__main__":

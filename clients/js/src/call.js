@@ -292,12 +292,17 @@ export class Call {
         }
     }
 
+    // Nothing was sent: it was no load to anybody and costs nothing, so that many calls outlive a restart.
+    costsNothing(outcome) {
+        return outcome.type !== 'response' && this.policy.nothingSentKinds.includes(outcome.error);
+    }
+
     decision(outcome, told) {
         const now = this.clock.now();
         return decide({
             policy: this.policy, method: this.method, keyed: this.key !== null && this.sameOrigin, body: this.request.body.kind,
             attemptsMade: this.attempts, elapsedMs: now - this.startedAt, outcome, told,
-            retryTokens: this.origin.budget.tokens(now), cancelled: this.request.signal?.aborted ?? false,
+            retryTokens: this.costsNothing(outcome) ? Infinity : this.origin.budget.tokens(now), cancelled: this.request.signal?.aborted ?? false,
             nowUnixMs: this.clock.wall(), random: this.settings.random,
         });
     }
@@ -309,7 +314,9 @@ export class Call {
         abandon(outcome);
         this.shared.count('retries', reason);
         const now = this.clock.now();
-        this.origin.budget.retry(now);
+        if (!this.costsNothing(outcome)) {
+            this.origin.budget.retry(now);
+        }
         this.spread = decision.source !== 'backoff';
         await this.wait(now + decision.waitMs, decision.source, reason);
     }

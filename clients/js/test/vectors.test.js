@@ -318,6 +318,9 @@ async function oneHerd(given, expect, random) {
     const scripted = async (send, clock) => {
         const {reply, latency_ms: latency} = given.server.find(({until_ms: until}) => until === null || send.at < until);
         await clock.sleep(latency);
+        if (reply.error) {
+            throw transportError(reply.error);
+        }
         return toResponse(reply);
     };
     let closing = true;

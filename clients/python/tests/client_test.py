@@ -295,6 +295,17 @@ class PlainPath(unittest.TestCase):
         self.assertEqual(ask(max_server_wait_ms=90_000), 200)
         self.assertEqual(len(world.sends), 2)
 
+    def test_without_a_place_in_the_pool_nothing_was_sent(self):
+        seen = []
+
+        def handler(request):
+            seen.append(request)
+            if len(seen) == 1:
+                raise httpx.PoolTimeout("full")
+            return httpx.Response(201)
+        answer = client_of(handler, backoff_base_ms=1).post("https://api.example/a")
+        self.assertEqual((answer.status_code, len(seen)), (201, 2))
+
     def test_what_a_transport_raises_leaves_nothing_behind(self):
         class Ended(BaseException):
             pass

@@ -4,9 +4,13 @@ import concurrent.futures
 import io
 import json
 import socket
+import ssl
 import time
 import unittest
 
+import httpx
+import requests
+import urllib3
 from hostile import ADAPTERS, HostileServer, field, reply
 
 import ration_client.requests
@@ -217,6 +221,23 @@ class Hostile(unittest.TestCase):
                 result = adapter.ask(first.url, method="POST", **what)
                 self.assertEqual((result.info.reason, len(target.log())), ("unsafe_method", 1))
                 self.assertEqual(adapter.ask(first.url, method="PUT", **what).info.attempts, 2)
+        self.each(check)
+
+    def test_what_the_caller_was_handling_is_no_cause(self):
+        """Python hangs it on every exception as its context."""
+        handled = [socket.gaierror(-2, "Name or service not known"), ssl.SSLCertVerificationError("x"), ConnectionRefusedError("x"),
+                   requests.exceptions.ConnectTimeout("x"), httpx.ConnectError("x"), TimeoutError("x"),
+                   urllib3.exceptions.NewConnectionError(None, "x")]
+
+        def check(adapter):
+            for error in handled:
+                for method, sends in (("POST", 1), ("GET", 2)):
+                    target = self.server.script({"end": "reset"})
+                    try:
+                        raise error
+                    except Exception:
+                        result = adapter.ask(target.url, method=method, max_retries=1, backoff_base_ms=1)
+                    self.assertEqual((len(target.log()), result.info.attempts), (sends, sends), (method, error))
         self.each(check)
 
     def test_a_redirect_that_leads_to_nobody(self):

@@ -22,16 +22,17 @@ bool sent_and_lost(const ClientResult& result) {
 
 bool repeatable(const ClientResult& result, std::string_view method) {
     const std::vector<std::string> safe = RetryPolicy{}.safe_methods;
-    return !result.idempotency_key.empty() ||
-           std::find(safe.begin(), safe.end(), method) != safe.end();
+    return keyed(result) || std::find(safe.begin(), safe.end(), method) != safe.end();
 }
 
 }  // namespace
 
+bool keyed(const ClientResult& result) {
+    return !result.idempotency_key.empty() && !result.without_secrets;
+}
+
 bool may_have_been_done(const ClientResult& result, std::string_view method) {
-    // A key is of no use where redirects led to another origin, which did not get it.
-    const bool unsafe = result.reason == StopReason::unsafe_method;
-    return sent_and_lost(result) && (unsafe || !repeatable(result, method));
+    return sent_and_lost(result) && !repeatable(result, method);
 }
 
 int exit_code_of(const ClientResult& result, std::string_view method) {

@@ -21,6 +21,10 @@ inline constexpr int exit_interrupted = 130;
 // `method`: of the request, for what is not known of an unsafe one must not be asked again blindly.
 [[nodiscard]] int exit_code_of(const ClientResult& result, std::string_view method);
 
+// It has a key under which it may be asked again: one that redirects to another origin did not
+// leave behind.
+[[nodiscard]] bool keyed(const ClientResult& result);
+
 // It was sent, nobody knows what came of it, and it has no key to ask again under.
 [[nodiscard]] bool may_have_been_done(const ClientResult& result, std::string_view method);
 

@@ -10,6 +10,7 @@ Most calls are let in at once and answered well: those are `plain.Plain`s, and a
 from __future__ import annotations
 
 import dataclasses
+import math
 from typing import Any, Callable, Dict, Generator, List, NamedTuple, Optional, Tuple, Union
 
 from .decide import NOTHING_TOLD, CallState, Decision, Outcome, Told, decide, read_answer
@@ -357,13 +358,17 @@ class Call:
         elif outcome.error not in self._policy.nothing_sent_kinds:
             self._shared.add_doubt(self._doubt_key)
 
+    def _costs_nothing(self, outcome: Outcome) -> bool:
+        """Nothing was sent: it was no load to anybody and costs nothing, so that many calls outlive a restart."""
+        return outcome.status is None and outcome.error in self._policy.nothing_sent_kinds
+
     def _decision(self, outcome: Outcome, told: Told) -> Decision:
         now = self._clock.now()
         state = CallState(
             policy=self._policy, method=self._facts.method, keyed=self.key is not None and self.same_origin,
             body=self._body_kind(),
             attempts_made=self._attempts, elapsed_ms=now - self._started_at,
-            retry_tokens=self._origin.budget.tokens(now), cancelled=self.cancelled,
+            retry_tokens=math.inf if self._costs_nothing(outcome) else self._origin.budget.tokens(now), cancelled=self.cancelled,
             now_unix_ms=self._clock.wall(), random=self._shared.settings.random)
         return decide(state, outcome, told)
 
@@ -373,7 +378,8 @@ class Call:
         reason = str(outcome.error if outcome.status is None else outcome.status)
         now = self._clock.now()
         self._shared.count("retries", reason)
-        self._origin.budget.retry(now)
+        if not self._costs_nothing(outcome):
+            self._origin.budget.retry(now)
         self._spread = decision.source != "backoff"
         yield from self._wait(now + decision.wait_ms, decision.source, reason)
 

@@ -266,8 +266,8 @@ def _refused(response: httpx.Response, raw: bytes, complete: bool) -> Outcome:
     return _outcome(given, _decoded(given, raw) if complete and len(raw) <= MAX_BODY_BYTES else None)
 
 
-def _failed(error: BaseException, call: Optional[Call]) -> Outcome:
-    kind = error_kind(error)
+def _failed(error: BaseException, call: Optional[Call], handled: Optional[BaseException]) -> Outcome:
+    kind = error_kind(error, handled)
     if call and call.redirects and kind in ("dns_failed", "connect_failed"):
         kind = "connection_lost"  # whoever answered with a redirect was asked, wherever it led
     return Outcome(error=kind, cause=error)
@@ -298,7 +298,7 @@ class Transport(_Base, httpx.BaseTransport):
         self._inner.close()
 
     def _send(self, call: Optional[Call], request: httpx.Request, fields: _Raw, body: _Body, step: Send) -> Outcome:
-        before = deadline.begin(step.timeout_ms / 1000)
+        before, handled = deadline.begin(step.timeout_ms / 1000), sys.exc_info()[1]
         try:
             at_once = call is None and body is _BUFFERED  # nothing was waited for
             attempt = _attempt_request(request if at_once else _as_begun(request, fields), step)
@@ -309,7 +309,7 @@ class Transport(_Base, httpx.BaseTransport):
             whole = self._settings.whole_answers
             return _good(self._peek(response, whole) if whole > 0 else response)
         except (httpx.TransportError, httpx.InvalidURL, httpx.StreamError, ValueError, OSError) as error:
-            return Outcome(error="attempt_timeout", cause=error) if isinstance(error, httpx.ReadTimeout) else _failed(error, call)
+            return Outcome(error="attempt_timeout", cause=error) if isinstance(error, httpx.ReadTimeout) else _failed(error, call, handled)
         finally:
             deadline.end(before)
 
@@ -382,6 +382,7 @@ class AsyncTransport(_Base, httpx.AsyncBaseTransport):
         await self._inner.aclose()
 
     async def _send(self, call: Optional[Call], request: httpx.Request, fields: _Raw, body: _Body, step: Send) -> Outcome:
+        handled = sys.exc_info()[1]
         try:
             async with _time_limit(step.timeout_ms / 1000) as limit:
                 at_once = call is None and body is _BUFFERED  # nothing was waited for
@@ -399,7 +400,7 @@ class AsyncTransport(_Base, httpx.AsyncBaseTransport):
         except TimeoutError:
             return Outcome(error="attempt_timeout", cause=httpx.ReadTimeout("the attempt took too long", request=request))
         except (httpx.TransportError, httpx.InvalidURL, httpx.StreamError, ValueError, OSError) as error:
-            return _failed(error, call)
+            return _failed(error, call, handled)
 
     async def _follow(self, call: Call, hop: httpx.Request, body: _Body) -> httpx.Response:
         call.redirects, call.same_origin = 0, True

@@ -12,23 +12,26 @@ import httpx
 _BROKE_OFF = ("disconnected", "peer closed connection", "ConnectionTerminated", "StreamReset", "ConnectionState.CLOSED")
 
 
-def causes(error: Optional[BaseException]) -> Iterator[BaseException]:
+def causes(error: Optional[BaseException], handled: Optional[BaseException]) -> Iterator[BaseException]:
     """The error and what it was raised from, at most ten deep."""
     for _ in range(10):
-        if error is None:
+        if error is None or error is handled:
             return
         yield error
         error = error.__cause__ or error.__context__
 
 
-def error_kind(error: BaseException) -> str:
-    chain = list(causes(error))
+def error_kind(error: BaseException, handled: Optional[BaseException] = None) -> str:
+    """`handled`: what the caller was handling when it sent, which is no cause of this."""
+    chain = list(causes(error, handled))
     if any(isinstance(cause, ssl.SSLCertVerificationError) for cause in chain):
         return "tls_certificate"
     if isinstance(error, (httpx.ConnectError, httpx.ConnectTimeout)):
         if any(isinstance(cause, ssl.SSLError) for cause in chain):
             return "tls_certificate"
         return "dns_failed" if any(isinstance(cause, socket.gaierror) for cause in chain) else "connect_failed"
+    if isinstance(error, httpx.PoolTimeout):
+        return "connect_failed"  # it had no connection yet
     if isinstance(error, httpx.TimeoutException):
         return "attempt_timeout"
     if isinstance(error, httpx.NetworkError):

@@ -11,6 +11,7 @@ An answer carries the attribute `ration`, a CallInfo; so does each exception. Th
 from __future__ import annotations
 
 import contextlib
+import sys
 from typing import Any, Dict, Iterator, Optional, Sequence, Tuple
 from urllib.parse import urlsplit
 
@@ -82,7 +83,7 @@ class Adapter(requests.adapters.HTTPAdapter):
                  timeout: Any, how: dict) -> Outcome:
         """`fields`: what the request had when its call began, for its caller may have changed them since."""
         attempt = request if fields is None else _as_begun(request, fields, step.added_headers)
-        seconds = step.timeout_ms / 1000
+        seconds, handled = step.timeout_ms / 1000, sys.exc_info()[1]
         before = deadline.begin(seconds)
         try:
             attempt.body = body.make()
@@ -90,7 +91,7 @@ class Adapter(requests.adapters.HTTPAdapter):
             response.request = request
             return self._read(response, how["stream"])
         except (requests.exceptions.RequestException, ValueError, OSError) as error:
-            return Outcome(error=error_kind(error), cause=error)
+            return Outcome(error=error_kind(error, handled), cause=error)
         finally:
             deadline.end(before)
 

@@ -108,8 +108,9 @@ class Rest(io.RawIOBase):
         self._raw.close()
 
 
-def error_kind(error: BaseException) -> str:
-    chain = list(_causes(error))
+def error_kind(error: BaseException, handled: Optional[BaseException] = None) -> str:
+    """`handled`: what the caller was handling when it sent, which is no cause of this."""
+    chain = list(_causes(error, handled))
     if any(isinstance(cause, (ssl.SSLError, urllib3.exceptions.SSLError, failed.SSLError)) for cause in chain):
         return "tls_certificate"
     if any(isinstance(cause, socket.gaierror) for cause in chain):
@@ -131,13 +132,13 @@ def error_kind(error: BaseException) -> str:
     return "connection_lost" if isinstance(error, (failed.ConnectionError, failed.ChunkedEncodingError, OSError)) else "bad_request"
 
 
-def _causes(error: Optional[BaseException]) -> Iterator[BaseException]:
+def _causes(error: BaseException, handled: Optional[BaseException]) -> Iterator[BaseException]:
     """The error, what it was raised from, and what it carries, as urllib3 does in `reason` and arguments."""
     pending: List[Any] = [error]
     for _ in range(20):
         if not pending:
             return
         cause = pending.pop(0)
-        if isinstance(cause, BaseException):
+        if isinstance(cause, BaseException) and cause is not handled:
             yield cause
             pending += [cause.__cause__ or cause.__context__, getattr(cause, "reason", None), *cause.args]
