@@ -1,11 +1,14 @@
 """What is shared, what is optional, what can be watched: through httpx on a scripted transport, and the core
 on a virtual clock."""
 
+import gzip
 import io
 import threading
 import time
+import tracemalloc
 import unittest
 import unittest.mock
+import zlib
 
 import httpx
 import requests
@@ -294,6 +297,25 @@ class PlainPath(unittest.TestCase):
         self.assertEqual((ask(), ask(max_server_wait_ms=89_999)), (429, "gate_closed"))
         self.assertEqual(ask(max_server_wait_ms=90_000), 200)
         self.assertEqual(len(world.sends), 2)
+
+    def test_no_refusal_is_unpacked_to_much(self):
+        told = b'{"error": {"type": "booking_volume_refused"}}'
+        zeros = zlib.compressobj(9, zlib.DEFLATED, 31)
+        bomb = b"".join(zeros.compress(bytes(1 << 20)) for _ in range(50)) + zeros.flush()
+        for coding, body, error_type in (
+                ("gzip", gzip.compress(told), "booking_volume_refused"), ("deflate", zlib.compress(told), "booking_volume_refused"),
+                ("GZIP", gzip.compress(told), "booking_volume_refused"), ("unheard-of", told, "booking_volume_refused"),
+                ("gzip, gzip", gzip.compress(gzip.compress(told)), None), ("gzip", told, None), ("gzip", bomb[:60_000], None),
+                ("gzip, gzip", gzip.compress(bomb), None)):
+            fields = {"Content-Encoding": coding, "Retry-After": "7200"}
+            # Given raw: MockTransport would be read ahead, and unpacked, by httpx itself.
+            client = client_of(lambda request: httpx.Response(429, headers=fields, stream=httpx.ByteStream(body)))
+            tracemalloc.start()
+            with client.stream("GET", "https://api.example/a") as answer:
+                self.assertEqual(answer.extensions["ration"].error_type, error_type, coding)
+            peak = tracemalloc.get_traced_memory()[1]
+            tracemalloc.stop()
+            self.assertLess(peak, 4_000_000, coding)
 
     def test_without_a_place_in_the_pool_nothing_was_sent(self):
         seen = []

@@ -300,6 +300,16 @@ class Hostile(unittest.TestCase):
         self.assertNotIn("s3cret", json.dumps([script.log() for script in after]))
         self.assertEqual(cookies, [None, "second=2", "second=2; third=3"], "its own are the other host's")
 
+    def test_the_key_is_told_when_the_answer_breaks_off(self):
+        def check(adapter):
+            cut = "HTTP/1.1 201 Told\nContent-Length: 500\n\n{"
+            target = self.server.script({"reply": cut, "end": "close"})
+            result = adapter.ask(target.url, method="POST", content=b"x", idempotency="auto", max_retries=0)
+            self.assertIsNone(result.status)
+            self.assertRegex(result.info.idempotency_key, UUID4)
+            self.assertEqual(field(target.log()[0], "idempotency-key"), result.info.idempotency_key)
+        self.each(check)
+
     def test_the_key_is_told_wherever_the_call_ends(self):
         def check(adapter):
             for end, attempts in ((OK, 1), ({"end": "reset"}, 1), (reply(503), 1)):

@@ -78,6 +78,34 @@ class _Joined(httpx.SyncByteStream, httpx.AsyncByteStream):
         await self._stream.aclose()
 
 
+class _Resumable(httpx.SyncByteStream, httpx.AsyncByteStream):
+    """The body of a call that can be resumed: what breaks it off tells under which key."""
+
+    def __init__(self, stream: Any, info: CallInfo) -> None:
+        self._stream, self._info = stream, info
+
+    def __iter__(self) -> Iterator[bytes]:
+        try:
+            yield from self._stream
+        except Exception as error:
+            error.ration = self._info  # type: ignore[attr-defined]
+            raise
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        try:
+            async for chunk in self._stream:
+                yield chunk
+        except Exception as error:
+            error.ration = self._info  # type: ignore[attr-defined]
+            raise
+
+    def close(self) -> None:
+        self._stream.close()
+
+    async def aclose(self) -> None:
+        await self._stream.aclose()
+
+
 class _Base:
     def __init__(self, follow_redirects: bool, options: Dict[str, Any]) -> None:
         check("follow_redirects", isinstance(follow_redirects, bool), "True or False")
@@ -111,8 +139,11 @@ class _Base:
     def _finish(self, ending: Ending, request: httpx.Request) -> httpx.Response:
         outcome = ending.outcome
         if outcome is not None and outcome.response is not None:
-            outcome.response.extensions["ration"] = ending.info
-            return outcome.response
+            response, info = outcome.response, ending.info
+            response.extensions["ration"] = info
+            if info.idempotency_key is not None and not isinstance(response.stream, httpx.ByteStream):
+                response.stream = _Resumable(response.stream, info)
+            return response
         if outcome is None or ending.info.reason == "deadline":
             refused = CallRefused(ending.info, request)
             raise refused from (outcome.cause if outcome else None)
@@ -248,14 +279,33 @@ def _good(response: httpx.Response) -> Outcome:
     return Outcome(response.status_code, headers.get, None, None, response, None, True)
 
 
+class _Pieces(httpx.SyncByteStream):
+    """So small that no decoder makes much of one."""
+
+    def __init__(self, raw: bytes) -> None:
+        self._raw = raw
+
+    def __iter__(self) -> Iterator[bytes]:
+        for at in range(0, len(self._raw), 8):
+            yield self._raw[at:at + 8]
+
+
 def _decoded(response: httpx.Response, raw: bytes) -> Optional[bytes]:
-    if "content-encoding" not in response.headers:
+    """None for what cannot be unpacked, is packed more than once, or is large."""
+    coding = response.headers.get("content-encoding")
+    if coding is None:
         return raw
+    if "," in coding:
+        return None
+    unpacked = bytearray()
     try:
-        return httpx.Response(200, headers={"content-encoding": response.headers["content-encoding"]},
-                              stream=httpx.ByteStream(raw)).read()
+        for chunk in httpx.Response(200, headers={"content-encoding": coding}, stream=_Pieces(raw)).iter_bytes():
+            unpacked += chunk
+            if len(unpacked) > MAX_BODY_BYTES:
+                return None
     except httpx.DecodingError:
         return None
+    return bytes(unpacked)
 
 
 def _refused(response: httpx.Response, raw: bytes, complete: bool) -> Outcome:
