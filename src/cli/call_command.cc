@@ -1,4 +1,5 @@
 // `ration call`: asks as a well-behaved client does, for people and for scripts.
+#include <csignal>
 #include <fstream>
 #include <iostream>
 #include <memory>
@@ -78,6 +79,9 @@ ClientResult call_once(const CallArguments& arguments, ClientOptions options,
 }
 
 int run_call(const CallArguments& arguments) {
+    // A closed pipe or a full file is an answer that cannot be written, and has an exit code.
+    std::signal(SIGPIPE, SIG_IGN);
+    std::signal(SIGXFSZ, SIG_IGN);
     if (!arguments.each.empty()) {
         return call_each(arguments);
     }

@@ -23,10 +23,6 @@ void set_transport(CURL* handle, const ClientOptions& options) {
     if (!options.ca_file.empty()) {
         curl_easy_setopt(handle, CURLOPT_CAINFO, options.ca_file.c_str());
     }
-    if (!options.client_certificate.empty()) {
-        curl_easy_setopt(handle, CURLOPT_SSLCERT, options.client_certificate.c_str());
-        curl_easy_setopt(handle, CURLOPT_SSLKEY, options.client_key.c_str());
-    }
 }
 
 }  // namespace
@@ -64,6 +60,9 @@ CURL* EasyPool::take() {
 }
 
 void EasyPool::put_back(CURL* handle) {
+    if (!handle) {
+        return;
+    }
     if (free_.size() < most_kept) {
         free_.push_back(handle);
     } else {

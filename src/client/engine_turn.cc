@@ -100,6 +100,9 @@ void Engine::begin_attempt(Pending& pending, Nanos time) {
     Call& call = pending.call;
     tell(options_.hooks.on_send,
          ClientHooks::Send{pending.number, call.attempts(), call.method, pending.url->url});
+    if (pending.request.cancellation && pending.request.cancellation->cancelled()) {
+        return;  // maybe by the hook; the next turn ends it
+    }
     Exchange::Setup setup;
     setup.options = &options_;
     setup.clock = clock_.get();
@@ -218,8 +221,7 @@ void Engine::tell_answer(Pending& pending) {
 void Engine::report(Now now) {
     for (Pending* pending : finished_) {
         Call& call = pending->call;
-        call.body = pending->exchange.delivered() ? BodyKind::stream_once_consumed
-                                                  : pending->exchange.body_kind();
+        call.body = pending->exchange.kind_for_repeat();
         dispatcher_.ended(call, pending->exchange.outcome(), now);
     }
     finished_.clear();

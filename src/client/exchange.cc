@@ -5,6 +5,7 @@
 #include "client/exchange.h"
 
 #include <algorithm>
+#include <tuple>
 
 #include "absl/strings/match.h"
 #include "base/same_word.h"
@@ -43,7 +44,7 @@ bool Exchange::begin(CURL* handle, const Setup& setup) {
     method_ = setup.request->method;
     followed_ = 0;
     drop_body_ = drop_secrets_ = false;
-    sent_ = delivered_ = stopped_by_reader_ = false;
+    sent_ = delivered_ = stopped_by_reader_ = announcement_refused_ = false;
     error_.reset();
     message_.clear();
     redirect_stop_.reset();
@@ -54,6 +55,10 @@ bool Exchange::begin(CURL* handle, const Setup& setup) {
     if (!handle_) {
         fail(AttemptError::bad_request, "libcurl gives no handle");
         return false;
+    }
+    if (const auto& rewind = BodyAccess::rewind(setup.request->body);
+        rewind && setup.attempt == 1) {
+        rewound(rewind);  // another call may have read it
     }
     return prepare_hop();
 }
@@ -67,6 +72,10 @@ bool Exchange::prepare_hop() {
         fail(AttemptError::bad_request, "the body cannot be read from its beginning again");
         return false;
     }
+    if (kind_to_send() != BodyKind::none && BodyAccess::size(setup_.request->body) == 0U &&
+        !as_announced(0)) {  // libcurl asks for nothing then
+        return false;
+    }
     lines_.clear();
     add_headers();
     curl_easy_setopt(handle_, CURLOPT_URL, url_.c_str());
@@ -75,6 +84,7 @@ bool Exchange::prepare_hop() {
     curl_easy_setopt(handle_, CURLOPT_CURLU, followed_ == 0 ? setup_.url->parsed.get() : nullptr);
     set_method();
     curl_easy_setopt(handle_, CURLOPT_HTTPHEADER, lines_.list());
+    show_certificate();
     set_callbacks();
     return true;
 }
@@ -87,6 +97,14 @@ bool Exchange::rewind_body() {
     body_touched_ = false;
     body_read_ = 0;
     return rewind ? rewound(rewind) : body_kind_ != BodyKind::stream_once_consumed;
+}
+
+BodyKind Exchange::kind_for_repeat() {
+    if (delivered_) {
+        return BodyKind::stream_once_consumed;
+    }
+    const bool again = error_ || answer_.status >= 400;
+    return !again || rewind_body() ? body_kind_ : BodyKind::stream_once_consumed;
 }
 
 bool Exchange::left_behind(std::string_view name) const {
@@ -170,6 +188,16 @@ void Exchange::set_method() {
     curl_easy_setopt(handle_, CURLOPT_CUSTOMREQUEST, method_.c_str());
 }
 
+// Who the caller is: for its own origin only.
+void Exchange::show_certificate() {
+    const auto& [file, key] =
+        std::tie(setup_.options->client_certificate, setup_.options->client_key);
+    if (!file.empty()) {
+        curl_easy_setopt(handle_, CURLOPT_SSLCERT, drop_secrets_ ? nullptr : file.c_str());
+        curl_easy_setopt(handle_, CURLOPT_SSLKEY, drop_secrets_ ? nullptr : key.c_str());
+    }
+}
+
 void Exchange::set_callbacks() {
     curl_easy_setopt(handle_, CURLOPT_HEADERFUNCTION, &Exchange::on_header);
     curl_easy_setopt(handle_, CURLOPT_HEADERDATA, this);
@@ -185,7 +213,11 @@ void Exchange::set_callbacks() {
 }
 
 CURL* Exchange::release() {
-    return std::exchange(handle_, nullptr);
+    CURL* handle = std::exchange(handle_, nullptr);
+    if (announcement_refused_) {  // libcurl's handle would never announce a body again
+        curl_easy_cleanup(std::exchange(handle, nullptr));
+    }
+    return handle;
 }
 
 bool Exchange::finished(CURLcode code) {

@@ -52,9 +52,9 @@ public:
     [[nodiscard]] Mono until() const { return until_; }
 
     [[nodiscard]] Outcome outcome() const;
-    [[nodiscard]] BodyKind body_kind() const { return body_kind_; }
-    // Part of a success went to the request's `on_body`.
-    [[nodiscard]] bool delivered() const { return delivered_; }
+    // Of the request's body, for another attempt; after a failure it is at its beginning again.
+    // What went to the request's `on_body` is not asked for again.
+    [[nodiscard]] BodyKind kind_for_repeat();
     // Moves the answer, and what is known of its failure, into `result`.
     void move_into(ClientResult& result);
 
@@ -77,6 +77,7 @@ private:
     [[nodiscard]] bool tells_length() const;
     void set_method();
     void set_callbacks();
+    void show_certificate();
     [[nodiscard]] bool rewind_body();
     [[nodiscard]] bool as_announced(std::size_t got);
     void head_ended();
@@ -106,6 +107,7 @@ private:
     bool sent_ = false;            // of any hop
     bool delivered_ = false;
     bool stopped_by_reader_ = false;
+    bool announcement_refused_ = false;
     std::optional<AttemptError> error_;
     std::string message_;
     std::optional<Redirection> redirection_;

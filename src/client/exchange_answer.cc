@@ -52,6 +52,7 @@ std::size_t Exchange::on_header(char* data, std::size_t size, std::size_t count,
         line.remove_suffix(1);
     }
     if (const int status = status_of(line); status != 0 && !answer.head_complete) {
+        exchange.announcement_refused_ = exchange.announcement_refused_ || status == 417;
         answer.status = status;  // an informational answer's fields are not the final one's
         answer.headers.clear();
         answer.headers.reserve(usual_headers);
@@ -154,7 +155,7 @@ bool Exchange::as_announced(std::size_t got) {
         return true;
     }
     char more = 0;  // libcurl asks no more when it has all
-    if (body_read_ == *size && got > 0) {
+    if (body_read_ == *size) {
         const auto& read = BodyAccess::read(setup_.request->body);
         const auto extra =
             guarded(std::ptrdiff_t{0}, [&] { return read(std::span<char>(&more, 1)); });

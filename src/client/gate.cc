@@ -31,10 +31,19 @@ Gate::Asked Gate::ask(GateTicket& ticket, Mono now, Woken& woken) {
     }
     if (!ticket.queued) {
         ticket.queued = true;
-        queue_.push_back(&ticket);
+        line_up(ticket, now);
     }
     const auto moment = advance(now, &ticket, woken);
     return ticket.granted ? Asked{} : Asked{Asked::What::wait, moment};
+}
+
+// Behind all who may go, before those whose random moments are still to come: behind them it would
+// go at the last one's.
+void Gate::line_up(GateTicket& ticket, Mono now) {
+    const auto place = std::find_if(queue_.begin(), queue_.end(), [&](const GateTicket* queued) {
+        return queued->not_before > now;
+    });
+    queue_.insert(place, &ticket);
 }
 
 // What was learnt between a grant and its owner's next word counts.

@@ -74,6 +74,7 @@ private:
     [[nodiscard]] std::optional<Mono> grant(Mono now, const GateTicket* asking, Woken& woken);
     [[nodiscard]] bool full() const;
     [[nodiscard]] bool holds_good(const GateTicket& ticket, Mono now) const;
+    void line_up(GateTicket& ticket, Mono now);
     void take_back(GateTicket& ticket);
     void wake_first(Woken& woken) const;
     void learn(const Told& told, bool refused, Mono now);

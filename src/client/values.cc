@@ -37,6 +37,25 @@ RequestBody RequestBody::rewindable(Read read, Rewind rewind, std::optional<std:
     return body;
 }
 
+namespace {
+
+// An empty file, or one that says so and has something to read all the same (/proc).
+absl::StatusOr<RequestBody> without_size(const std::string& path, std::FILE& file) {
+    constexpr std::size_t most = std::size_t{1} << 20U;
+    std::string bytes(most + 1, '\0');
+    bytes.resize(std::fread(bytes.data(), 1, bytes.size(), &file));
+    if (std::ferror(&file)) {
+        return errno_status(errno, path);
+    }
+    if (bytes.size() > most) {
+        return absl::InvalidArgumentError(
+            cat(path, ": it has no size, and more than 1 MiB to read"));
+    }
+    return RequestBody::text(std::move(bytes));
+}
+
+}  // namespace
+
 absl::StatusOr<RequestBody> RequestBody::file(const std::string& path) {
     const std::shared_ptr<std::FILE> file(std::fopen(path.c_str(), "rbe"), [](std::FILE* open) {
         if (open) {
@@ -58,13 +77,16 @@ absl::StatusOr<RequestBody> RequestBody::file(const std::string& path) {
     }
     const long size = std::ftell(file.get());
     std::rewind(file.get());
+    if (size <= 0) {
+        return without_size(path, *file);
+    }
     return rewindable(
         [file](std::span<char> into) -> std::ptrdiff_t {
             const std::size_t got = std::fread(into.data(), 1, into.size(), file.get());
             return std::ferror(file.get()) ? -1 : static_cast<std::ptrdiff_t>(got);
         },
         [file] { return std::fseek(file.get(), 0, SEEK_SET) == 0; },
-        static_cast<std::uint64_t>(std::max(size, 0L)));
+        static_cast<std::uint64_t>(size));
 }
 
 Cancellation::Cancellation() : state_(std::make_shared<State>()) {}

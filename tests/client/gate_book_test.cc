@@ -96,6 +96,34 @@ TEST(Dispatcher, ACallThatIsHeldFindsItsBucketLater) {
     EXPECT_EQ(in_flight, 1U) << "it is known at its bucket's gate";
 }
 
+// Also those who had a wait of their own, and come back after the probe's answer.
+TEST(Dispatcher, ACrowdThatWasRefusedComesBackSpreadOut) {
+    for (const int latency : {1, 20, 150, 400}) {
+        SeededRandom random(7);
+        VirtualClient world({}, random);
+        world.server = [&](VirtualClient::Sent& sent) {
+            const bool refused = world.since_start() < std::chrono::seconds(1);
+            world.answer(sent, std::chrono::milliseconds(latency),
+                         refused ? Json{{"status", 429}, {"headers", {{"Retry-After", "2"}}}}
+                                 : Json{{"status", 200}});
+        };
+        for (int i = 0; i < 40; ++i) {
+            world.ask(RetryPolicy(), [](Call& call) { call.bucket = "b"; });
+        }
+        world.run();
+        std::vector<Mono> later;
+        for (const VirtualClient::Asked& asked : world.asked()) {
+            ASSERT_EQ(asked.sends.size(), 2U);
+            later.push_back(asked.sends[1]);
+        }
+        std::sort(later.begin(), later.end());
+        for (std::size_t first = 0; first + 12 < later.size(); ++first) {
+            EXPECT_GT(later[first + 12] - later[first], std::chrono::milliseconds(25))
+                << "latency " << latency << ", from " << first;
+        }
+    }
+}
+
 // One booking is in flight at a time, for the server said that one is left. The one in flight is
 // refused for its operation, and those that wait hear of it before they are sent.
 TEST(Dispatcher, AGateThatComesWhileACallWaitsHoldsItToo) {

@@ -300,6 +300,35 @@ TEST(Hostile, ABodyWhoseAnnouncementIsRefusedIsSentWithoutOne) {
     }
 }
 
+// libcurl's handle would not announce another body.
+TEST(Hostile, ARefusedAnnouncementIsOfOneServerAndOneRequest) {
+    RawServer refuses([](RawConnection& peer) {
+        peer.asks_for_bodies = false;
+        while (peer.read_request()) {
+            peer.answer(peer.request.header("expect").empty() ? 200 : 417, "", "");
+        }
+    });
+    RawServer other([](RawConnection& peer) {
+        peer.asks_for_bodies = peer.number > 1;
+        while (peer.read_request()) {
+            peer.answer(peer.asks_for_bodies ? 200 : 503, "Connection: close\r\n", "");
+            return;
+        }
+    });
+    const auto client = make_client();
+    for (const std::string& url : {refuses.url("/"), other.url("/")}) {
+        ClientRequest request = get(url);
+        request.method = "PUT";
+        request.body = RequestBody::stream([left = 1](std::span<char> into) mutable {
+            into[0] = 'x';
+            return std::ptrdiff_t{left-- > 0 ? 1 : 0};
+        });
+        EXPECT_EQ(client->call(std::move(request)).status, 200);
+    }
+    ASSERT_EQ(other.requests().size(), 2U);
+    EXPECT_EQ(other.requests()[0].header("expect"), "100-continue");
+}
+
 // What comes behind a refusal's body does not make it a lost answer.
 TEST(Hostile, ATrailerWithoutEndLeavesTheRefusal) {
     for (const int status : {429, 200}) {

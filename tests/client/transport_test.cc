@@ -325,6 +325,20 @@ TEST(Transport, FilesAreBodiesToo) {
     EXPECT_EQ(client->call(std::move(request)).status, 200);
     ASSERT_EQ(server.requests().size(), 2U);
     EXPECT_EQ(server.requests()[1].body, long_text(5000));
+    ClientRequest again = get(server.url("/"));  // one body, two calls
+    again.method = "PUT";
+    again.body = RequestBody::file(path.string()).value();
+    EXPECT_EQ(client->call(again).status, 200);
+    EXPECT_EQ(client->call(again).status, 200);
+    EXPECT_EQ(server.requests().back().body, long_text(5000));
+    std::ofstream(path).close();  // it is empty now
+    again.body = RequestBody::file(path.string()).value();
+    EXPECT_EQ(client->call(again).status, 200);
+    EXPECT_EQ(server.requests().back().header("content-length"), "0");
+    again.body = RequestBody::file("/proc/self/stat").value();  // its size is 0, but it has bytes
+    EXPECT_EQ(client->call(again).status, 200);
+    EXPECT_THAT(server.requests().back().body, HasSubstr("("));
+    EXPECT_THAT(RequestBody::file("/dev/zero").status().ToString(), HasSubstr("no size"));
     std::filesystem::remove(path);
     EXPECT_TRUE(absl::IsNotFound(RequestBody::file(path.string()).status()));
     const absl::Status folder = RequestBody::file(path.parent_path().string()).status();
@@ -339,6 +353,35 @@ TEST(Transport, ABodyThatCannotBeReadEndsTheCall) {
     const ClientResult result = make_client()->call(std::move(request));
     EXPECT_EQ(result.error, AttemptError::bad_request);
     EXPECT_THAT(result.message, HasSubstr("could not be read"));
+}
+
+TEST(Transport, ABodyThatCannotBeRewoundIsSentOnceAndTheAnswerGoesBack) {
+    RawServer server(serve_statuses({503, 200}));
+    ClientRequest request = get(server.url("/"));
+    request.method = "PUT";
+    request.body = RequestBody::rewindable(
+        [left = 4](std::span<char> into) mutable {
+            into[0] = 'x';
+            return std::ptrdiff_t{left-- > 0 ? 1 : 0};
+        },
+        [] { return false; }, 4);
+    const ClientResult result = make_client()->call(std::move(request));
+    EXPECT_EQ(result.status, 503);
+    EXPECT_EQ(result.reason, StopReason::body_not_replayable);
+    EXPECT_EQ(result.attempts, 1U);
+}
+
+TEST(Transport, WhoeverCancelsBeforeTheSendSendsNothing) {
+    RawServer server(serve_ok);
+    const Cancellation cancellation;
+    ClientOptions options = quick_options();
+    options.hooks.on_send = [&](const ClientHooks::Send&) { cancellation.cancel("no"); };
+    const auto client = make_client(options);
+    ClientRequest request = post(server.url("/"), "x");
+    request.cancellation = cancellation;
+    EXPECT_EQ(client->call(request).reason, StopReason::cancelled);
+    EXPECT_EQ(client->start(request).get().reason, StopReason::cancelled);
+    EXPECT_EQ(server.connections(), 0);
 }
 
 // A shorter one would leave the server waiting, of a longer one nobody would know that it was cut.
@@ -364,6 +407,8 @@ TEST(Transport, ABodyIsAsLongAsAnnounced) {
         return client->call(std::move(request));
     };
     for (const bool rewindable : {false, true}) {
+        EXPECT_EQ(send(0, 0, rewindable).status, 200);
+        EXPECT_THAT(send(1, 0, rewindable).message, HasSubstr("longer than the 0 bytes"));
         for (const std::size_t size : {std::size_t{1}, std::size_t{1000}, std::size_t{2'500'000}}) {
             SCOPED_TRACE(cat(size, rewindable ? " rewindable" : ""));
             EXPECT_EQ(send(size, size, rewindable).status, 200);

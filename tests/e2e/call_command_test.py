@@ -113,6 +113,20 @@ class ExitCodes(unittest.TestCase):
             self.assertEqual(len(server.seen), 1, "no more than one is done that nobody hears of")
             self.assertEqual(run("--parallel", "1", "--idempotency-key", "auto"), 4)
 
+    def test_nor_is_one_that_nobody_reads(self):
+        """A closed pipe, or a file that may not grow."""
+        with Server(answer(200, "x" * 300_000)) as server:
+            for arguments, code in ((("-d", "x"), 5), (("-d", "x", "--idempotency-key", "auto"), 4), ((), 4),
+                                    (("-d", "x", "--stream"), 5), (("--stream",), 4)):
+                child = subprocess.Popen(command(*arguments, server.url()), stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+                child.stdout.close()
+                self.assertIn(b"the answer cannot be written", child.stderr.read(), arguments)
+                child.stderr.close()
+                self.assertEqual(child.wait(60), code, arguments)
+            limited = ["sh", "-c", 'ulimit -f 1; exec "$@" > "$0"', pathlib.Path(tempfile.mkdtemp()) / "out"]
+            done = subprocess.run([*limited, *command(server.url())], stderr=subprocess.PIPE, timeout=60)
+            self.assertEqual(done.returncode, 4, done.stderr)
+
     def test_a_key_that_was_left_behind_resumes_nothing(self):
         """Redirects to another origin go without it, so what was sent there may have been done."""
         def slow(request, body):

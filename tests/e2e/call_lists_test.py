@@ -4,7 +4,9 @@
 import collections
 import fcntl
 import json
+import os
 import pathlib
+import pty
 import signal
 import subprocess
 import tempfile
@@ -23,6 +25,29 @@ class Lists(unittest.TestCase):
 
     def written(self):
         return [json.loads(line) for line in self.results.read_text().splitlines()]
+
+    def test_results_and_the_bar_on_one_terminal_are_on_lines_of_their_own(self):
+        def slow(request, body):
+            time.sleep(0.3)  # the bar is drawn ten times a second
+            return 200, {}, "done"
+        with Server(slow) as server:
+            ours, theirs = pty.openpty()
+            child = subprocess.Popen(command("--each", "-", "--parallel", "1", server.url()), stdin=subprocess.PIPE,
+                                     stdout=theirs, stderr=theirs)
+            child.stdin.write(b"/a\n/b\n/c\n")
+            child.stdin.close()
+            os.close(theirs)
+            shown = b""
+            try:
+                while chunk := os.read(ours, 4096):
+                    shown += chunk
+            except OSError:
+                pass  # the terminal's other end is closed
+            os.close(ours)
+            self.assertEqual(child.wait(60), 0)
+        lines = [line.rsplit(b"\x1b[K", 1)[-1] for line in shown.split(b"\r\n")]
+        self.assertEqual([json.loads(line)["state"] for line in lines if b'"line"' in line], ["done"] * 3, shown)
+        self.assertIn(b"[####", shown)
 
     def test_kinds_of_lines(self):
         self.jobs.write_text('\ufeff/a\n# a note\n\n{"url": "/b", "id": 7, "body": {"x": 1}, "headers": {"X-A": "2"}}\n'

@@ -51,10 +51,17 @@ export class Gate {
         }
         if (!ticket.queued) {
             ticket.queued = true;
-            this.queue.push(ticket);
+            this.lineUp(ticket, now);
         }
         const waitUntil = this.advance(now, ticket);
         return ticket.granted ? 'go' : {waitUntil};
+    }
+
+    // Behind all who may go, before those whose random moments are still to come: behind them it would go at the last
+    // one's.
+    lineUp(ticket, now) {
+        const place = this.queue.findIndex(({notBefore}) => notBefore > now);
+        this.queue.splice(place === -1 ? this.queue.length : place, 0, ticket);
     }
 
     // What was learnt between a grant and its call's waking: it waits again, as the first.

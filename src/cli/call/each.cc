@@ -171,7 +171,9 @@ void Run::finish(const Job& job, const ClientResult& result, std::string_view me
     if (state == JobState::open && result.attempts == 0) {
         return;  // nothing was sent: as if it had not been begun
     }
-    if (!log_->write(job, state, result)) {
+    bool written = false;
+    terminal_.beside([&] { written = log_->write(job, state, result); });
+    if (!written) {
         const bool blind = exit_code_of_lost(result, method) == exit_unknown;
         raise_to(lost_, state == JobState::unknown || blind ? exit_unknown : exit_no_answer);
         cancellation_.cancel("results cannot be written");

@@ -63,7 +63,8 @@ int exit_code_of(const ClientResult& result, std::string_view method) {
 }
 
 int exit_code_of_lost(const ClientResult& result, std::string_view method) {
-    if (!result.ok()) {
+    const bool unread = result.error == AttemptError::bad_request;  // it stopped there
+    if (!result.ok() && !unread) {
         return exit_code_of(result, method);
     }
     return repeatable(result, method) ? exit_no_answer : exit_unknown;

@@ -33,6 +33,13 @@ void Terminal::line(std::string_view text) {
     shown_ = false;
 }
 
+void Terminal::beside(const std::function<void()>& write) {
+    const std::lock_guard lock(mutex_);
+    std::cerr << (shown_ ? "\r\x1b[K" : "") << std::flush;
+    shown_ = false;
+    write();
+}
+
 void Terminal::live(std::string_view text) {
     const std::lock_guard lock(mutex_);
     if (!is_terminal_ || (text.empty() && !shown_)) {

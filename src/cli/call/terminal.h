@@ -23,6 +23,8 @@ public:
 
     [[nodiscard]] bool has_live_line() const { return is_terminal_; }
     void line(std::string_view text);
+    // `write` writes lines elsewhere, maybe to the same screen: the live line is out of their way.
+    void beside(const std::function<void()>& write);
     // Replaces the live line, cut to the terminal's width; empty takes it away.
     void live(std::string_view text);
 

@@ -16,9 +16,9 @@ from typing import Any, Callable, Dict, Generator, List, NamedTuple, Optional, T
 from .decide import NOTHING_TOLD, CallState, Decision, Outcome, Told, decide, read_answer
 from .extras import Concurrency
 from .gate import ENTERED, Answer, Gate, Ticket
-from .plain import CallInfo, Plain, Send, doubt_key, gate_key, key_of
+from .plain import CallInfo, Plain, doubt_key, gate_key, key_of
 from .policy import Policy
-from .shared import Origin, RequestFacts, Shared, key_rule
+from .shared import Origin, RequestFacts, Send, Shared, key_rule
 
 _WAKEABLE = ("gate", "concurrency")  # other waits end at their moment and not before
 MESSAGES = {

@@ -9,9 +9,9 @@ from typing import Any, Awaitable, Callable, Iterator, Optional, Sequence, Set
 
 from .call import Call, Ending, Wait
 from .decide import Outcome
-from .plain import Plain, Send
+from .plain import Plain
 from .policy import Policy
-from .shared import RequestFacts, Shared
+from .shared import RequestFacts, Send, Shared
 
 _current: contextvars.ContextVar[Optional["CancelToken"]] = contextvars.ContextVar("ration_cancel", default=None)
 

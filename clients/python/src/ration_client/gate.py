@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from typing import Callable, Dict, List, NamedTuple, Optional
+from typing import Any, Callable, Dict, List, NamedTuple, Optional
 
 from .decide import Told
 from .limits import Limit
@@ -71,6 +71,13 @@ class Gate:
         self.in_flight += 1
         return True
 
+    def passed(self, clock: Any) -> None:
+        """One that entered has an answer that teaches nothing."""
+        self.in_flight -= 1
+        if self.queue:
+            self._advance(clock.now(), None)
+            self._wake_first()
+
     def _full(self) -> bool:
         return self.remaining is not None and self.in_flight >= max(1, self.remaining)
 
@@ -89,9 +96,15 @@ class Gate:
             self.opens_at = min(self.opens_at, now)  # it has waited a random extra of its own
         if not ticket.queued:
             ticket.queued = True
-            self.queue.append(ticket)
+            self._line_up(ticket, now)
         wait_until = self._advance(now, ticket)
         return _GO if ticket.granted else Answer(False, wait_until)
+
+    def _line_up(self, ticket: Ticket, now: float) -> None:
+        """Behind all who may go, before those whose random moments are still to come: behind them it would go at the
+        last one's."""
+        place = next((place for place, queued in enumerate(self.queue) if queued.not_before > now), len(self.queue))
+        self.queue.insert(place, ticket)
 
     def _revoke(self, ticket: Ticket) -> None:
         """What was learnt between a grant and its call's waking: it waits again, as the first."""

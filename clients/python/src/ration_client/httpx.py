@@ -34,10 +34,10 @@ from .decide import Outcome
 from .drive import CancelToken, drive, drive_async
 from .hints import MAX_BODY_BYTES
 from .httpx_errors import error_kind
-from .plain import CallInfo, Send
+from .plain import CallInfo
 from .policy import SHARED_FIELDS, Policy, make_policy
 from .redirect import REDIRECTS, SECRETS, decide_redirect
-from .shared import RequestFacts, Shared, make_settings
+from .shared import RequestFacts, Send, Shared, make_settings
 
 _ERROR_BODY_S = 5.0  # for reading why something was refused
 _MOST_ERROR_BYTES = 1024 * 1024
@@ -112,9 +112,19 @@ class _Base:
         self._settings = make_settings(options)
         self._shared = Shared(self._settings)
         self._follows = follow_redirects
+        self._last_fields = _Fields(httpx.Headers(), [])  # most calls of a client have the same
 
     def stats(self) -> Dict[str, Any]:
         return self._shared.stats()
+
+    def _facts_of(self, request: httpx.Request, raw: _Raw) -> RequestFacts:
+        fields = self._last_fields
+        if fields.raw != raw:
+            fields = self._last_fields = _Fields(request.headers, raw)
+        url = request.url
+        scheme, port = url.scheme, url.port
+        origin = f"{scheme}://{url.host}:{port or (443 if scheme == 'https' else 80)}"
+        return RequestFacts(request.method.upper(), url, origin, url.path, fields.read)
 
     def _own_policy(self, request: httpx.Request) -> Optional[Policy]:
         own = request.extensions.get("ration")
@@ -185,36 +195,31 @@ class _Body:
 _BUFFERED = _Body(True)  # one for all: that it was sent changes nothing
 
 
-def _facts_of(request: httpx.Request, fields: _Raw) -> RequestFacts:
-    url = request.url
-    scheme, port = url.scheme, url.port
-    origin = f"{scheme}://{url.host}:{port or (443 if scheme == 'https' else 80)}"
-    return RequestFacts(request.method.upper(), url, origin, url.path, _reader(request.headers, fields))
-
-
 def _fits(request: httpx.Request, most: int) -> bool:
     """A body of known and small length is read ahead of the first send."""
     length = request.headers.get("content-length", "")
     return length.isdigit() and int(length) <= most
 
 
-def _reader(headers: httpx.Headers, raw: _Raw) -> Any:
-    """`headers.get` by lower-case names, which looks through all of them once instead of each time."""
-    fields = {name.lower(): value for name, value in raw}
-    if len(fields) != len(raw):
-        return httpx.Headers(raw, headers.encoding).get  # it joins repeated fields
-
-    return _Fields(headers, fields).read
-
-
 class _Fields:
-    __slots__ = ("_headers", "_fields")
+    """What `headers.get` says by lower-case names, without looking through all of them each time."""
 
-    def __init__(self, headers: httpx.Headers, fields: Dict[bytes, bytes]) -> None:
-        self._headers, self._fields = headers, fields
+    __slots__ = ("raw", "_headers", "_values", "_read")
+
+    def __init__(self, headers: httpx.Headers, raw: _Raw) -> None:
+        self.raw, self._headers = raw, headers
+        self._values = {name.lower(): value for name, value in raw}
+        self._read: Dict[str, Optional[str]] = {}
 
     def read(self, name: str) -> Optional[str]:
-        value = self._fields.get(name.encode())
+        if name not in self._read:
+            self._read[name] = self._value(name)
+        return self._read[name]
+
+    def _value(self, name: str) -> Optional[str]:
+        if len(self._values) != len(self.raw):
+            return httpx.Headers(self.raw, self._headers.encoding).get(name)  # it joins repeated fields
+        value = self._values.get(name.encode())
         return None if value is None else value.decode("ascii" if value.isascii() else self._headers.encoding)
 
 
@@ -268,7 +273,7 @@ def _attempt_request(request: httpx.Request, step: Send) -> httpx.Request:
 
 def _outcome(response: httpx.Response, body: Optional[bytes] = None) -> Outcome:
     headers = response.headers
-    return Outcome(status=response.status_code, header=_reader(headers, headers.raw), body=body, response=response)
+    return Outcome(status=response.status_code, header=_Fields(headers, headers.raw).read, body=body, response=response)
 
 
 def _good(response: httpx.Response) -> Outcome:
@@ -337,7 +342,7 @@ class Transport(_Base, httpx.BaseTransport):
             if _fits(request, self._settings.buffer_body):
                 request.read()
             body = _Body(isinstance(request.stream, httpx.ByteStream))
-        ending = drive(self._shared, _facts_of(request, fields), body.kind,
+        ending = drive(self._shared, self._facts_of(request, fields), body.kind,
                        lambda call, step: self._send(call, request, fields, body, step), self._closing,
                        not self._follows, self._own_policy(request))
         return self._finish(ending, request)
@@ -423,7 +428,7 @@ class AsyncTransport(_Base, httpx.AsyncBaseTransport):
             if _fits(request, self._settings.buffer_body):
                 await request.aread()
             body = _Body(isinstance(request.stream, httpx.ByteStream))
-        ending = await drive_async(self._shared, _facts_of(request, fields), body.kind,
+        ending = await drive_async(self._shared, self._facts_of(request, fields), body.kind,
                                    lambda call, step: self._send(call, request, fields, body, step), not self._follows,
                                    self._own_policy(request))
         return self._finish(ending, request)

@@ -6,11 +6,11 @@ it as a Call does; whatever else comes of its one send, a Call goes on from ther
 
 from __future__ import annotations
 
-from typing import NamedTuple, Optional, Tuple
+from typing import NamedTuple, Optional
 
-from .decide import NOTHING_TOLD, Outcome
+from .decide import Outcome
 from .gate import ENTERED, Gate
-from .shared import Origin, RequestFacts, Settings, Shared
+from .shared import Origin, RequestFacts, Send, Settings, Shared
 
 
 class CallInfo(NamedTuple):
@@ -24,12 +24,6 @@ class CallInfo(NamedTuple):
     waited_ms: float
     status: Optional[int]
     error_type: Optional[str]
-
-
-class Send(NamedTuple):
-    timeout_ms: float
-    attempt: int
-    added_headers: Tuple[Tuple[str, str], ...]
 
 
 def gate_key(settings: Settings, facts: RequestFacts) -> str:
@@ -79,7 +73,7 @@ class Plain:
 
     @property
     def send(self) -> Send:
-        return Send(self._shared.first_timeout_ms, 1, ())
+        return self._shared.first_send
 
     def passed(self, outcome: Outcome) -> Optional[CallInfo]:
         """Its end, when there is nothing to learn and nothing to decide."""
@@ -87,7 +81,7 @@ class Plain:
             return None
         shared = self._shared
         with shared.lock:
-            self.gate.done(ENTERED, NOTHING_TOLD, False, shared.settings.clock.now())
+            self.gate.passed(shared.settings.clock)
             self._origin.budget.success()
             if self._key is not None:
                 shared.doubts.pop(doubt_key(self._facts, self._key), None)

@@ -25,10 +25,10 @@ from .call import MESSAGES, Ending
 from .decide import Outcome
 from .drive import CancelToken, drive
 from .hints import MAX_BODY_BYTES
-from .plain import CallInfo, Send
+from .plain import CallInfo
 from .redirect import REDIRECTS, SECRETS, RedirectDecision, decide_redirect, origin_of
 from .requests_wire import BoundPool, BoundPoolTls, Rest, error_kind
-from .shared import RequestFacts, Shared, make_settings
+from .shared import RequestFacts, Send, Shared, make_settings
 
 _ERROR_BODY_S = 5.0  # for reading why something was refused
 _MOST_ERROR_BYTES = 1024 * 1024

@@ -11,7 +11,7 @@ import re
 import threading
 import time
 import uuid
-from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Sequence, Union
+from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple, Union
 
 from .budget import Budget
 from .checks import check, check_part, is_list_of, is_token, is_whole
@@ -47,6 +47,14 @@ class RequestFacts(NamedTuple):
     @property
     def operation(self) -> str:
         return f"{self.method} {self.path}"
+
+
+class Send(NamedTuple):
+    """What a call asks of its transport."""
+
+    timeout_ms: float
+    attempt: int
+    added_headers: Tuple[Tuple[str, str], ...]
 
 
 Bucket = Union[str, Callable[[RequestFacts], str]]
@@ -167,7 +175,7 @@ class Shared:
         self.watched = bool(settings.hooks) or self.has_parts  # every call has something to tell of itself
         self.makes_key = key_rule(settings.policy)
         self.makes_keys = settings.policy.idempotency != "caller"
-        self.first_timeout_ms = max(1, min(settings.policy.attempt_timeout_ms, settings.policy.total_deadline_ms))
+        self.first_send = Send(max(1, min(settings.policy.attempt_timeout_ms, settings.policy.total_deadline_ms)), 1, ())
         self.key_header = settings.policy.idempotency_header.lower()
         self.calls = self.sends = 0
         self.counters: Dict[str, Dict[str, float]] = {"retries": {}, "wait_ms": {}, "local_refusals": {}}
