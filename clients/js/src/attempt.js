@@ -54,6 +54,10 @@ export class Attempt {
             discard(given); // too late: nobody hears it
             return;
         }
+        if (typeof given?.status !== 'number' || typeof given.headers?.get !== 'function') {
+            this.failed(new TypeError('fetch gave no Response'));
+            return;
+        }
         this.headCame = true;
         const response = this.transfer.asAnswered(given);
         const redirected = this.hop.follows && isRedirect(response.status);

@@ -62,6 +62,9 @@ export async function streamBody(stream, limit) {
     if (limit === 0) {
         return once(stream);
     }
+    if (stream instanceof ReadableStream) {
+        new Response(stream); // throws where fetch would: the stream is locked, or its beginning is gone
+    }
     const chunks = [];
     let bytes = 0;
     const iterator = chunksOf(stream);

@@ -404,7 +404,7 @@ export class Call {
         const hook = this.settings.hooks[name];
         if (hook) {
             try {
-                hook(event);
+                hook(event)?.then?.(undefined, () => {});
             } catch {
                 // not the call's failure
             }

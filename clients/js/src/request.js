@@ -100,6 +100,9 @@ export function readRequest(input, init, given, settings, places) {
     if (init.body === undefined && !request?.body) {
         return result;
     }
+    if (init.body === undefined && request.bodyUsed) {
+        throw new TypeError('the body of this Request was used before');
+    }
     const reading = init.body === undefined ? streamBody(request.body, settings.bufferBody) : readBody(init.body, settings);
     return reading.then((body) => {
         result.body = body;

@@ -52,6 +52,24 @@ for (const [name, [body, text]] of Object.entries(BODIES)) {
     });
 }
 
+test('a body that was used is no body: nothing is sent, as fetch has it', async () => {
+    const {url, log} = await server.script([OK]);
+    const client = createClient({bufferStreams: true});
+    const request = new Request(url, {method: 'PUT', body: 'x'});
+    await (await client(request)).text();
+    await assert.rejects(client(request), TypeError);
+    const read = new Request(url, {method: 'PUT', body: 'x'});
+    await read.text();
+    await assert.rejects(client(read), TypeError);
+    const begun = streamOf('a', 'b');
+    const reader = begun.getReader();
+    await reader.read();
+    await assert.rejects(client(url, {method: 'PUT', body: begun, duplex: 'half'}), TypeError); // it is locked
+    reader.releaseLock();
+    await assert.rejects(client(url, {method: 'PUT', body: begun, duplex: 'half'}), TypeError); // its beginning is gone
+    assert.equal((await log()).length, 1);
+});
+
 // fetch reads them when it is called, and so does this: what changes afterwards is not sent, nor another thing each time.
 const CHANGEABLE = {
     'an ArrayBuffer': () => {

@@ -160,3 +160,21 @@ test('a POST becomes a GET only when asked for', async () => {
     const {init} = asked.sends[1];
     assert.deepEqual([init.method, init.body, new Headers(init.headers).has('content-type')], ['GET', undefined, false]);
 });
+
+test('a hook that rejects later changes nothing', async () => {
+    const failing = async () => {
+        throw new Error('a hook');
+    };
+    const hooks = {onSend: failing, onAnswer: failing, onWait: failing, onDone: failing};
+    const client = createClient({fetch: async () => new Response('good'), hooks});
+    assert.equal(await (await client('https://api.example/a')).text(), 'good');
+    await new Promise((resolve) => setImmediate(resolve)); // an unhandled rejection would end the test
+});
+
+test('a fetch of the caller that gives no answer ends the call', async () => {
+    for (const given of [undefined, null, 'text', {}, {status: 200}, {status: 503}]) {
+        const client = createClient({fetch: async () => given, maxRetries: 1, backoffBaseMs: 1});
+        await assert.rejects(client('https://api.example/a'), undefined, JSON.stringify(given));
+        assert.deepEqual(client.stats().gates.map(({inFlight}) => inFlight), [0]);
+    }
+});

@@ -5,9 +5,13 @@ import contextlib
 import json
 import os
 import pathlib
+import socket
+import struct
 import subprocess
 import sys
 import tempfile
+import threading
+import time
 import urllib.request
 from typing import Any, NamedTuple, Optional
 
@@ -87,8 +91,66 @@ class Result(NamedTuple):
         return cls(None, None, getattr(error, "ration", None), error)
 
 
+class Listener:
+    """Deals with each connection as `serve` says."""
+
+    def __init__(self):
+        self.connections, self._open = 0, []
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self.port = self._listener.getsockname()[1]
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def _accept(self):
+        with contextlib.suppress(OSError):
+            while True:
+                connection, _ = self._listener.accept()
+                self.connections += 1
+                self._open.append(connection)
+                threading.Thread(target=self._serve, args=(connection,), daemon=True).start()
+
+    def _serve(self, connection):
+        with contextlib.suppress(OSError):
+            self.serve(connection)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self._listener.shutdown(socket.SHUT_RDWR)
+        for connection in [self._listener, *self._open]:
+            connection.close()
+
+
+class Handshake(Listener):
+    """Takes the first message of a TLS handshake and ends the connection."""
+
+    def __init__(self, end):
+        self._end = end
+        super().__init__()
+
+    def serve(self, connection):
+        connection.recv(65536)
+        if self._end == "reset":
+            connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        connection.close()
+
+
+class SlowReader(Listener):
+    """Takes a hundred bytes of a body ten times a second."""
+
+    def serve(self, connection):
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        while connection.recv(100):
+            time.sleep(0.1)
+
+
 class Httpx:
     name = "httpx"
+    pieces = staticmethod(iter)
+
+    @staticmethod
+    def client():
+        return httpx.Client(transport=ration_client.httpx.Transport(follow_redirects=True))
 
     def ask(self, url, method="GET", headers=None, content=None, verify=True, **options):
         inner = httpx.HTTPTransport(verify=verify)
@@ -102,6 +164,11 @@ class Httpx:
 
 class HttpxAsync:
     name = "httpx async"
+
+    @staticmethod
+    async def pieces(chunks):
+        for chunk in chunks:
+            yield chunk
 
     def ask(self, url, **what):
         return asyncio.run(self._ask(url, **what))
@@ -124,6 +191,7 @@ class HttpxAsync:
 
 class Requests:
     name = "requests"
+    pieces = staticmethod(iter)
 
     def ask(self, url, method="GET", headers=None, content=None, verify=True, **options):
         with contextlib.closing(ration_client.requests.Session(**options)) as session:

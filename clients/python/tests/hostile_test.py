@@ -11,7 +11,7 @@ import unittest
 import httpx
 import requests
 import urllib3
-from hostile import ADAPTERS, HostileServer, field, reply
+from hostile import ADAPTERS, Handshake, HostileServer, SlowReader, field, reply
 
 import ration_client.requests
 
@@ -272,7 +272,7 @@ class Hostile(unittest.TestCase):
         """Scripts a way to another host, two hops on it, and `last`; gives the first and the scripts after it."""
         third = self.server.script(reply(307, {"Location": last.url, "Set-Cookie": "third=3; Path=/"}), listener="other")
         second = self.server.script(reply(307, {"Location": third.url, "Set-Cookie": "second=2; Path=/"}), listener="other")
-        first = self.server.script(reply(307, {"Location": second.url, "Set-Cookie": "home=s3cret; Path=/"}))
+        first = self.server.script(reply(307, {"Location": second.url, "Set-Cookie": "home=of-home; Path=/"}))
         return first, [second, third, last]
 
     def test_nor_does_any_hop_after_it(self):
@@ -285,7 +285,28 @@ class Hostile(unittest.TestCase):
                 self.assertEqual((result.status, result.info.idempotency_key), (200, "s3cret"), result.error)
                 for script in after:
                     self.assertNotIn("s3cret", json.dumps(script.log()))
+                for script in after[:2]:
+                    self.assertNotIn("of-home", json.dumps(script.log()))
         self.each(check)
+
+    def test_cookies_of_the_way_are_those_of_who_set_them(self):
+        def check(adapter):
+            away = self.server.script(reply(200, {"Set-Cookie": "away=1; Path=/"}), listener="other")
+            there = self.server.script(reply(307, {"Location": away.url}), listener="other")
+            at_home = self.server.script(reply(307, {"Location": there.url, "Set-Cookie": "two=2; Path=/"}))
+            first = self.server.script(reply(307, {"Location": at_home.url, "Set-Cookie": "one=1; Path=/"}))
+            with adapter.client() as client:
+                client.get(first.url, headers={"Cookie": "own=0; one=0"})
+                client.get(first.url)
+            first_hops = [field(entry, "cookie") for entry in first.log()]
+            self.assertIn(first_hops, (["own=0; one=0", "one=1; two=2"], ["own=0; one=0", "two=2; one=1"]))
+            self.assertIn("one=1", field(at_home.log()[0], "cookie"))
+            for script in (there, away):
+                self.assertEqual([field(entry, "cookie") for entry in script.log()], [None, None])
+        for adapter in ADAPTERS:
+            if hasattr(adapter, "client"):
+                with self.subTest(adapter.name):
+                    check(adapter)
 
     def test_what_a_session_knows_stays_at_home_too(self):
         first, after = self.hops_away(self.server.script(OK, listener="other"))
@@ -296,9 +317,55 @@ class Hostile(unittest.TestCase):
             answer = session.post(first.url, cookies={"own": "s3cret"}, data=b"thing", auth=("user", "s3cret"))
         self.assertEqual(answer.status_code, 200)
         self.assertIn("s3cret", json.dumps(first.log()))
+        self.assertNotIn("of-home", json.dumps([script.log() for script in after]))
         cookies = [field(script.log()[0], "cookie") for script in after]
         self.assertNotIn("s3cret", json.dumps([script.log() for script in after]))
         self.assertEqual(cookies, [None, "second=2", "second=2; third=3"], "its own are the other host's")
+
+    def test_a_connection_that_ends_within_the_handshake(self):
+        """It says nothing of certificates: what may be repeated is."""
+        def check(adapter):
+            for end in ("fin", "reset"):
+                with Handshake(end) as server:
+                    result = adapter.ask(f"https://127.0.0.1:{server.port}/", max_retries=1, backoff_base_ms=1)
+                    self.assertIsNone(result.status)
+                    self.assertEqual((result.info.attempts, server.connections), (2, 2), (end, result.error))
+        self.each(check)
+
+    def test_an_answer_that_is_cut_in_its_head_is_none(self):
+        def check(adapter):
+            for head in ("HTTP/1.1 20", "HTTP/1.1 200 OK\n", "HTTP/1.1 200 OK\nContent-Le", "HTTP/1.1 429 No\nRetry-After: 6",
+                         "HTTP/1.1 201 Created\nContent-Length: 5\nX-A"):
+                target = self.server.script({"reply": head, "end": "close"}, OK)
+                result = adapter.ask(target.url, backoff_base_ms=1)
+                self.assertEqual((result.status, result.text, result.info.attempts), (200, "good", 2), (head, result.error))
+        self.each(check)
+
+    def test_bodies_of_redirects(self):
+        """What can be read again goes on, what cannot stays."""
+        def check(adapter):
+            target = self.server.script(OK)
+            first = self.server.script(reply(307, {"Location": target.url}))
+            begun = io.BytesIO(b"before content")
+            begun.seek(7)
+            files = {"httpx": [io.BytesIO(b"content")], "requests": [io.BytesIO(b"content"), begun]}  # httpx tells a begun one's whole size
+            for body in [b"content", *files.get(adapter.name, [])]:
+                result = adapter.ask(first.url, method="PUT", content=body)
+                self.assertEqual((result.status, target.log()[-1]["body"]), (200, "content"), result.error)
+            sends = len(target.log())
+            result = adapter.ask(first.url, method="PUT", content=adapter.pieces([b"con", b"tent"]))
+            self.assertEqual((result.status, result.info.reason, len(target.log())), (307, "body_not_replayable", sends), result.error)
+        self.each(check)
+
+    def test_a_reader_that_is_too_slow_for_the_deadline(self):
+        def check(adapter):
+            with SlowReader() as server:
+                for body in (b"x" * 20_000_000, adapter.pieces(b"x" * 16384 for _ in range(1000))):
+                    begun = time.monotonic()
+                    result = adapter.ask(f"http://127.0.0.1:{server.port}/", method="PUT", content=body, total_deadline_ms=1500)
+                    self.assertIsNone(result.status)
+                    self.assertLess(time.monotonic() - begun, GENEROUS_S)
+        self.each(check)
 
     def test_the_key_is_told_when_the_answer_breaks_off(self):
         def check(adapter):

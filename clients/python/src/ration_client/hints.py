@@ -96,10 +96,15 @@ def read_error_body(content: Optional[bytes]) -> ErrorBody:
     if not content or len(content) > MAX_BODY_BYTES:
         return nothing
     try:
-        body = json.loads(content.decode("utf-8-sig", "replace"), parse_constant=_not_json)
+        body = json.loads(content.decode("utf-8-sig", "replace"), parse_int=_whole_of, parse_constant=_not_json)
     except (ValueError, RecursionError):
         return nothing
     return ErrorBody(_type_of(body), _wait_of(body)) if isinstance(body, dict) else nothing
+
+
+def _whole_of(text: str) -> float:
+    """Python reads no number of thousands of digits, and here is no use for one."""
+    return int(text) if len(text) < 400 else math.inf
 
 
 def _not_json(name: str) -> None:

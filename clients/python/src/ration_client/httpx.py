@@ -33,6 +33,7 @@ from .checks import check
 from .decide import Outcome
 from .drive import CancelToken, drive, drive_async
 from .hints import MAX_BODY_BYTES
+from .httpx_cookies import Cookies
 from .httpx_errors import error_kind
 from .plain import CallInfo
 from .policy import SHARED_FIELDS, Policy, make_policy
@@ -41,6 +42,7 @@ from .shared import RequestFacts, Send, Shared, make_settings
 
 _ERROR_BODY_S = 5.0  # for reading why something was refused
 _MOST_ERROR_BYTES = 1024 * 1024
+_WRITTEN_AT_ONCE = 4096
 _BROKEN = (httpx.TransportError, httpx.StreamError, OSError)
 _Raw = Sequence[Tuple[bytes, bytes]]  # the fields of a message
 _NAME_OF = operator.itemgetter(0)  # of a field
@@ -160,8 +162,8 @@ class _Base:
         outcome.cause.ration = ending.info  # type: ignore[union-attr]
         raise outcome.cause  # type: ignore[misc]
 
-    def _next_hop(self, call: Call, hop: httpx.Request, fields: _Raw, response: httpx.Response,
-                  body: "_Body") -> Optional[httpx.Request]:
+    def _next_hop(self, call: Call, hop: httpx.Request, fields: _Raw, response: httpx.Response, body: "_Body",
+                  cookies: Cookies) -> Optional[httpx.Request]:
         """The request that follows the redirect, by the fields that were sent; None when it is not followed."""
         policy = call.policy
         decision = decide_redirect(policy, hop.method.upper(), response.status_code, str(hop.url),
@@ -179,7 +181,9 @@ class _Base:
             for name in _BODY_FIELDS:
                 headers.pop(name, None)
         stream = httpx.ByteStream(b"") if decision.drop_body else hop.stream
-        return httpx.Request(decision.method, decision.url, headers=headers, stream=stream, extensions=hop.extensions)
+        following = httpx.Request(decision.method, decision.url, headers=headers, stream=stream, extensions=hop.extensions)
+        cookies.give(following)
+        return following
 
 
 class _Body:
@@ -370,13 +374,14 @@ class Transport(_Base, httpx.BaseTransport):
 
     def _follow(self, call: Call, hop: httpx.Request, body: _Body) -> httpx.Response:
         call.redirects, call.same_origin = 0, True
+        cookies = Cookies(hop)
         while True:
             fields, response = hop.headers.raw, self._inner.handle_request(hop)
-            if response.status_code not in REDIRECTS:
-                return response
-            following = self._next_hop(call, hop, fields, response, body)
+            cookies.learn(hop, response)
+            redirected = response.status_code in REDIRECTS
+            following = self._next_hop(call, hop, fields, response, body, cookies) if redirected else None
             if following is None:
-                return response
+                return cookies.show(hop, response) if call.redirects else response
             self._collect(response, MAX_BODY_BYTES)
             hop = following
             call.redirects += 1
@@ -459,13 +464,14 @@ class AsyncTransport(_Base, httpx.AsyncBaseTransport):
 
     async def _follow(self, call: Call, hop: httpx.Request, body: _Body) -> httpx.Response:
         call.redirects, call.same_origin = 0, True
+        cookies = Cookies(hop)
         while True:
             fields, response = hop.headers.raw, await self._inner.handle_async_request(hop)
-            if response.status_code not in REDIRECTS:
-                return response
-            following = self._next_hop(call, hop, fields, response, body)
+            cookies.learn(hop, response)
+            redirected = response.status_code in REDIRECTS
+            following = self._next_hop(call, hop, fields, response, body, cookies) if redirected else None
             if following is None:
-                return response
+                return cookies.show(hop, response) if call.redirects else response
             await self._collect(response, MAX_BODY_BYTES)
             hop = following
             call.redirects += 1
@@ -529,13 +535,21 @@ class _BoundBackend:
 class _BoundStream:
     def __init__(self, stream: Any) -> None:
         self._stream = stream
-        self.write, self.close, self.get_extra_info = stream.write, stream.close, stream.get_extra_info
+        self.close, self.get_extra_info = stream.close, stream.get_extra_info
 
     def read(self, max_bytes: int, timeout: Optional[float] = None) -> bytes:
         left = deadline.left(timeout)
         if left is not None and left <= deadline.MINIMUM_S and deadline.over():  # also when there is always something to read
             raise httpcore.ReadTimeout("timed out")
         return self._stream.read(max_bytes, left)
+
+    def write(self, buffer: bytes, timeout: Optional[float] = None) -> None:
+        # In parts, for the stream beneath waits for room as often as it needs to.
+        for at in range(0, len(buffer), _WRITTEN_AT_ONCE):
+            left = deadline.left(timeout)
+            if at and deadline.over():
+                raise httpcore.WriteTimeout("timed out")
+            self._stream.write(buffer[at:at + _WRITTEN_AT_ONCE] if len(buffer) > _WRITTEN_AT_ONCE else buffer, left)
 
     def start_tls(self, ssl_context: Any, server_hostname: Optional[str] = None,
                   timeout: Optional[float] = None) -> "_BoundStream":

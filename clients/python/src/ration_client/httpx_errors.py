@@ -8,6 +8,8 @@ from typing import Iterator, Optional
 
 import httpx
 
+from .tls_end import is_end
+
 # From the third on of HTTP/2; the last is an answer that came after the server had said that it goes away.
 _BROKE_OFF = ("disconnected", "peer closed connection", "ConnectionTerminated", "StreamReset", "ConnectionState.CLOSED")
 
@@ -27,7 +29,7 @@ def error_kind(error: BaseException, handled: Optional[BaseException] = None) ->
     if any(isinstance(cause, ssl.SSLCertVerificationError) for cause in chain):
         return "tls_certificate"
     if isinstance(error, (httpx.ConnectError, httpx.ConnectTimeout)):
-        if any(isinstance(cause, ssl.SSLError) for cause in chain):
+        if any(isinstance(cause, ssl.SSLError) and not is_end(cause) for cause in chain):
             return "tls_certificate"
         return "dns_failed" if any(isinstance(cause, socket.gaierror) for cause in chain) else "connect_failed"
     if isinstance(error, httpx.PoolTimeout):

@@ -76,7 +76,8 @@ class Adapter(requests.adapters.HTTPAdapter):
         answer = _finish(ending, request)
         answer.ration_call = ending.call  # type: ignore[attr-defined]
         if answer.status_code in REDIRECTS:
-            answer.ration_sent = _as_begun(request, fields)  # type: ignore[attr-defined]
+            answer.ration_sent = body.as_read(_as_begun(request, fields))  # type: ignore[attr-defined]
+            answer.ration_body = body.kind()  # type: ignore[attr-defined]
         return answer
 
     def _attempt(self, request: requests.PreparedRequest, fields: Optional["_Fields"], body: "_Body", step: Send,
@@ -86,7 +87,10 @@ class Adapter(requests.adapters.HTTPAdapter):
         seconds, handled = step.timeout_ms / 1000, sys.exc_info()[1]
         before = deadline.begin(seconds)
         try:
-            attempt.body = body.make()
+            made = body.make()
+            if made is not attempt.body:
+                attempt = attempt.copy() if attempt is request else attempt  # the caller's own stays as it is
+                attempt.body = made
             response = super().send(attempt, timeout=_cut(timeout, seconds), **how)
             response.request = request
             return self._read(response, how["stream"])
@@ -97,6 +101,10 @@ class Adapter(requests.adapters.HTTPAdapter):
 
     def _read(self, response: requests.Response, stream: bool) -> Outcome:
         content = None
+        if response.status_code == 101:
+            response.close()  # what follows is another protocol's (RFC 9110 7.8), and no answer will ever come
+            error = requests.exceptions.ConnectionError("the server switched protocols (101)", response=response)
+            return Outcome(error="protocol_error", cause=error)
         if response.status_code >= 400 and self._wants_body(response):
             content = _collect(response)
         elif response.status_code in REDIRECTS:
@@ -143,8 +151,10 @@ class Session(requests.Session):
         return answer
 
     def _decide(self, answer: requests.Response, location: Optional[str]) -> RedirectDecision:
-        return decide_redirect(self.adapter.settings.policy, answer.request.method or "GET", answer.status_code,
-                               answer.request.url or "", location, 0)
+        decision = decide_redirect(self.adapter.settings.policy, answer.request.method or "GET", answer.status_code,
+                                   answer.request.url or "", location, 0)
+        gone = getattr(answer, "ration_body", None) == "stream_once_consumed" and not decision.drop_body
+        return RedirectDecision("stop", "body_not_replayable") if decision.action == "follow" and gone else decision
 
     def get_redirect_target(self, resp: requests.Response) -> Optional[str]:
         location = super().get_redirect_target(resp)
@@ -190,6 +200,13 @@ class _Body:
 
     def kind(self) -> str:
         return self._kind + ("_consumed" if self._kind == "stream_once" and self._sent else "")
+
+    def as_read(self, request: requests.PreparedRequest) -> requests.PreparedRequest:
+        """With the bytes in place of what they were read of, for a redirect to be followed with."""
+        if self._kind == "buffered" and request.body is not self._body:
+            request = request.copy()
+            request.body, request._body_position = self._body, None
+        return request
 
     def make(self) -> Any:
         if self._kind == "rewindable" and self._sent:

@@ -15,12 +15,15 @@ from urllib3.connection import HTTPConnection, HTTPSConnection
 from urllib3.connectionpool import HTTPConnectionPool, HTTPSConnectionPool
 
 from . import deadline
+from .tls_end import is_end
 
 _MAX_INTERIM = 100  # 1xx answers before the one that counts
 
 
 class _BoundFile(io.RawIOBase):
     """A socket's file whose reads end at the thread's deadline."""
+
+    in_head = False  # where http.client would take the connection's end for the head's
 
     def __init__(self, sock: Any) -> None:
         self._sock, self._file = sock, sock.makefile("rb", buffering=0)
@@ -35,10 +38,13 @@ class _BoundFile(io.RawIOBase):
             raise socket.timeout("timed out")
         self._sock.settimeout(left)
         try:
-            return self._file.readinto(buffer)
+            got = self._file.readinto(buffer)
         finally:
             if self._sock.fileno() >= 0:
                 self._sock.settimeout(before)
+        if got == 0 and self.in_head:
+            raise http.client.RemoteDisconnected("the connection ended before the answer's head did")
+        return got
 
     def close(self) -> None:
         self._file.close()
@@ -58,6 +64,14 @@ class _Files:
 class _BoundResponse(http.client.HTTPResponse):
     def __init__(self, sock: Any, *arguments: Any, **more: Any) -> None:
         super().__init__(_Files(sock), *arguments, **more)  # type: ignore[arg-type]
+        self._raw: _BoundFile = self.fp.raw  # type: ignore[attr-defined]
+
+    def begin(self) -> None:
+        self._raw.in_head = True
+        try:
+            super().begin()
+        finally:
+            self._raw.in_head = False
 
     def _read_status(self) -> Tuple[str, int, str]:
         for _ in range(_MAX_INTERIM):
@@ -68,11 +82,31 @@ class _BoundResponse(http.client.HTTPResponse):
         raise http.client.HTTPException("more interim answers than anybody sends")
 
 
-class _BoundConnection(HTTPConnection):
+class _BoundSends:
+    """A connection's sends, each of a part of the body, end at the thread's deadline too."""
+
+    def send(self: Any, data: Any) -> None:
+        if self.sock is None and self.auto_open:
+            self.connect()
+        if self.sock is None or deadline.left(None) is None:
+            super().send(data)  # type: ignore[misc]
+            return
+        if deadline.over():
+            raise socket.timeout("timed out")
+        before = self.sock.gettimeout()
+        self.sock.settimeout(deadline.left(before))
+        try:
+            super().send(data)  # type: ignore[misc]
+        finally:
+            if self.sock is not None:
+                self.sock.settimeout(before)
+
+
+class _BoundConnection(_BoundSends, HTTPConnection):
     response_class = _BoundResponse
 
 
-class _BoundConnectionTls(HTTPSConnection):
+class _BoundConnectionTls(_BoundSends, HTTPSConnection):
     response_class = _BoundResponse
 
 
@@ -111,6 +145,8 @@ class Rest(io.RawIOBase):
 def error_kind(error: BaseException, handled: Optional[BaseException] = None) -> str:
     """`handled`: what the caller was handling when it sent, which is no cause of this."""
     chain = list(_causes(error, handled))
+    if any(isinstance(cause, ssl.SSLError) and is_end(cause) for cause in chain):
+        return "connection_lost"  # in the handshake or later: that is not told
     if any(isinstance(cause, (ssl.SSLError, urllib3.exceptions.SSLError, failed.SSLError)) for cause in chain):
         return "tls_certificate"
     if any(isinstance(cause, socket.gaierror) for cause in chain):
@@ -122,6 +158,8 @@ def error_kind(error: BaseException, handled: Optional[BaseException] = None) ->
         return "attempt_timeout"
     if isinstance(error, (failed.InvalidURL, failed.MissingSchema, failed.InvalidSchema, failed.InvalidHeader)):
         return "bad_request"
+    if type(error) is OSError and error.errno is None:
+        return "bad_request"  # requests' own, of a certificate's file that is not there
     broken = (http.client.BadStatusLine, http.client.LineTooLong, http.client.HTTPException)
     lost = (http.client.RemoteDisconnected, http.client.IncompleteRead, urllib3.exceptions.IncompleteRead, OSError)
     for cause in chain:
