@@ -1,16 +1,17 @@
-// One call after another to a server on loopback, keep-alive: bare fetch and the client, in short turns, each pair of
-// turns in an order of chance, so that what the machine or the collector of garbage does hits both.
-//   node js_bench.mjs URL TURNS CALLS        prints {"bare": [{wall_us, cpu_us}, ...], "ours": [...]}
+// One call after another to a server on loopback, keep-alive: bare fetch, or the client over it. Each has a process of its
+// own: compiled code is shaped by all that a program runs, and no program runs both.
+//   node js_bench.mjs SIDE URL TURNS CALLS        SIDE: bare or ours; prints [{wall_us, cpu_us}, ...], one for each turn
 
 import {createClient} from '../../clients/js/src/index.js';
 
-const [url, turns, calls] = [process.argv[2], Number(process.argv[3]), Number(process.argv[4])];
+const [side, url, turns, calls] = [process.argv[2], process.argv[3], Number(process.argv[4]), Number(process.argv[5])];
 const client = createClient();
 const headers = {Authorization: 'Bearer sk_bench'};
 const sides = {bare: (target) => fetch(target, {headers}), ours: (target) => client(target, {headers})};
-const WARM_UP_CALLS = 2000;
+const send = sides[side];
+const WARM_UP_CALLS = 3000;
 
-async function measure(send, times) {
+async function measure(times) {
     const begun = process.cpuUsage();
     const from = performance.now();
     for (let n = 0; n < times; n += 1) {
@@ -21,14 +22,9 @@ async function measure(send, times) {
     return {wall_us: (wall * 1000) / times, cpu_us: (user + system) / times};
 }
 
-const measured = {bare: [], ours: []};
-for (const send of Object.values(sides)) {
-    await measure(send, WARM_UP_CALLS);
-}
+const measured = [];
+await measure(WARM_UP_CALLS);
 for (let turn = 0; turn < turns; turn += 1) {
-    const names = Object.keys(sides);
-    for (const name of Math.random() < 0.5 ? names : names.reverse()) {
-        measured[name].push(await measure(sides[name], calls));
-    }
+    measured.push(await measure(calls));
 }
 console.log(JSON.stringify(measured));

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """The clients beside the bare libraries that they send with, on loopback with connections kept alive.
 
-The caller runs on core 0, the server (nginx `return 200`) on core 1. Bare and ours take short turns within one process,
-so that a slow moment of the machine hits both. How two programs lie in memory moves a ratio by several hundredths and
-stays as it is while a process lives, so each library is measured in several processes: of the one in the middle, by the
-ratio of the medians, the medians are told.
+The caller runs on core 0, the server (nginx `return 200`) on core 1. In Python bare and ours take short turns within one
+process, so that a slow moment of the machine hits both; in Node each has processes of its own, in turns. How two programs
+lie in memory moves a ratio by several hundredths and stays as it is while a process lives, so each library is measured in
+several processes, and the median of their medians is told.
 
     overhead.py [--processes N] [--turns N] [--calls N] [--only NAME]
 
@@ -14,6 +14,7 @@ One JSON object to stdout: {"fetch": {"bare": {"wall_us": ..., "cpu_us": ...}, "
 import argparse
 import json
 import pathlib
+import random
 import statistics
 import subprocess
 import sys
@@ -30,30 +31,27 @@ NAMES = {"fetch": None, "httpx": "httpx", "httpx async": "async", "requests": "r
 
 
 def measure(name, library, url, options):
-    """Of the process in the middle: {"bare": {"wall_us": ..., "cpu_us": ...}, "ours": ...}."""
-    if library is None:
-        command = ["node", HERE / "js_bench.mjs"]
-    else:
-        command = [installed.python(), "-B", HERE / "python_bench.py", library]
-    command = ["taskset", "-c", gateway.CORE_PROXY, *command, url, options.turns, options.calls]
+    """{"bare": {"wall_us": ..., "cpu_us": ...}, "ours": ...}."""
     print(f"{name}...", file=sys.stderr, flush=True)
-    runs = [medians(run(command)) for _ in range(options.processes)]
-    return sorted(runs, key=lambda sides: sides["ours"]["wall_us"] / sides["bare"]["wall_us"])[len(runs) // 2]
+    last = [url, options.turns, options.calls]
+    if library is None:
+        pairs = [{side: run("node", HERE / "js_bench.mjs", side, *last) for side in random.sample(["bare", "ours"], 2)}
+                 for _ in range(options.processes)]
+    else:
+        pairs = [run(installed.python(), "-B", HERE / "python_bench.py", library, *last) for _ in range(options.processes)]
+    return {side: {figure: statistics.median(statistics.median(turn[figure] for turn in pair[side]) for pair in pairs)
+                   for figure in ("wall_us", "cpu_us")} for side in ("bare", "ours")}
 
 
-def run(command):
+def run(*command):
+    command = ["taskset", "-c", gateway.CORE_PROXY, *command]
     return json.loads(subprocess.run([*map(str, command)], stdout=subprocess.PIPE, check=True).stdout)
-
-
-def medians(sides):
-    return {side: {figure: statistics.median(turn[figure] for turn in turns) for figure in ("wall_us", "cpu_us")}
-            for side, turns in sides.items()}
 
 
 def main():
     parser = argparse.ArgumentParser()
-    parser.add_argument("--processes", type=int, default=5)
-    parser.add_argument("--turns", type=int, default=60)
+    parser.add_argument("--processes", type=int, default=9)
+    parser.add_argument("--turns", type=int, default=40)
     parser.add_argument("--calls", type=int, default=100)
     parser.add_argument("--only", choices=NAMES)
     options = parser.parse_args()

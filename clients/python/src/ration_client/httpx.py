@@ -544,12 +544,14 @@ class _BoundStream:
         return self._stream.read(max_bytes, left)
 
     def write(self, buffer: bytes, timeout: Optional[float] = None) -> None:
+        if len(buffer) <= _WRITTEN_AT_ONCE:
+            self._stream.write(buffer, deadline.left(timeout))
+            return
         # In parts, for the stream beneath waits for room as often as it needs to.
         for at in range(0, len(buffer), _WRITTEN_AT_ONCE):
-            left = deadline.left(timeout)
             if at and deadline.over():
                 raise httpcore.WriteTimeout("timed out")
-            self._stream.write(buffer[at:at + _WRITTEN_AT_ONCE] if len(buffer) > _WRITTEN_AT_ONCE else buffer, left)
+            self._stream.write(buffer[at:at + _WRITTEN_AT_ONCE], deadline.left(timeout))
 
     def start_tls(self, ssl_context: Any, server_hostname: Optional[str] = None,
                   timeout: Optional[float] = None) -> "_BoundStream":

@@ -85,7 +85,12 @@ class Plain:
             self._origin.budget.success()
             if self._key is not None:
                 shared.doubts.pop(doubt_key(self._facts, self._key), None)
-        return CallInfo(1, "success", None, self._key, 0.0, outcome.status, None)
+            info = shared.usual_info
+            if self._key is not None or info is None or info.status != outcome.status:
+                info = CallInfo(1, "success", None, self._key, 0.0, outcome.status, None)
+                if self._key is None:
+                    shared.usual_info = info
+        return info
 
     def abandon(self) -> None:
         """The driver was ended: what it sent has an unknown end."""

@@ -176,6 +176,7 @@ class Shared:
         self.makes_key = key_rule(settings.policy)
         self.makes_keys = settings.policy.idempotency != "caller"
         self.first_send = Send(max(1, min(settings.policy.attempt_timeout_ms, settings.policy.total_deadline_ms)), 1, ())
+        self.usual_info: Any = None  # the last CallInfo of a plain call without a key: most are the same
         self.key_header = settings.policy.idempotency_header.lower()
         self.calls = self.sends = 0
         self.counters: Dict[str, Dict[str, float]] = {"retries": {}, "wait_ms": {}, "local_refusals": {}}
