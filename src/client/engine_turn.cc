@@ -50,6 +50,7 @@ void Engine::turn(Lock& lock) {
     move_sockets(wake_at, idle);
     for (Pending* pending : finished_) {
         tell_answer(*pending);
+        pending->call.body = pending->exchange.kind_for_repeat();
     }
     lock.lock();
     report(clock_->now());
@@ -220,9 +221,7 @@ void Engine::tell_answer(Pending& pending) {
 // The lock is held.
 void Engine::report(Now now) {
     for (Pending* pending : finished_) {
-        Call& call = pending->call;
-        call.body = pending->exchange.kind_for_repeat();
-        dispatcher_.ended(call, pending->exchange.outcome(), now);
+        dispatcher_.ended(pending->call, pending->exchange.outcome(), now);
     }
     finished_.clear();
     for (Pending* pending : ended_) {
