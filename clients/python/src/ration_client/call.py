@@ -92,7 +92,7 @@ class Call:
             self._follow(before)
         elif given is None and facts.method in ("POST", "PATCH"):
             self._make_key(key_rule(policy) if policy else shared.makes_key)
-        self._told_key = before._told_key if before and self.key is None else self.key
+        self._told_key: Optional[str] = before._told_key if before and self.key is None else self.key
         self._gate_key = gate_key(settings, facts)
 
     def _follow(self, before: "Call") -> None:
@@ -229,7 +229,7 @@ class Call:
     def _ask_gates(self, now: float) -> Answer:
         if self._narrow is None:
             gate = self._narrow_gate()  # it may have come meanwhile
-            self._narrow = gate and self._place_at(gate)
+            self._narrow = None if gate is None else self._place_at(gate)
         if self._narrow is not None:
             answer = self._ask_gate(self._narrow, now)
             if not answer.go:

@@ -64,7 +64,7 @@ class _Files:
 class _BoundResponse(http.client.HTTPResponse):
     def __init__(self, sock: Any, *arguments: Any, **more: Any) -> None:
         super().__init__(_Files(sock), *arguments, **more)  # type: ignore[arg-type]
-        self._raw: _BoundFile = self.fp.raw  # type: ignore[attr-defined]
+        self._raw: Any = self.fp.raw  # type: ignore[attr-defined]
 
     def begin(self) -> None:
         self._raw.in_head = True
