@@ -24,6 +24,7 @@
 //   if (result.reason == ration::StopReason::success) use(result.body);
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <future>
@@ -56,7 +57,8 @@ inline constexpr std::size_t max_origins = 1'000;  // whose budgets are remember
 // A random UUID (RFC 9562, version 4) in text.
 [[nodiscard]] std::string new_idempotency_key();
 
-// Where a request's body comes from. Copies share a stream's functions.
+// Where a request's body comes from. Copies share a stream's functions, so one call at a time may
+// send it.
 class RequestBody {
 public:
     // Fills the front of the buffer: bytes written, 0 at the end, -1 on failure. Where a size was
@@ -66,20 +68,24 @@ public:
 
     RequestBody() = default;  // none
     [[nodiscard]] static RequestBody text(std::string bytes);
-    // Read once, so never sent again. Without a size it goes out in chunks.
+    // Read once, so never sent again, nor by another call. Without a size it goes out in chunks.
     [[nodiscard]] static RequestBody stream(Read read, std::optional<std::uint64_t> size = {});
     [[nodiscard]] static RequestBody rewindable(Read read, Rewind rewind,
                                                 std::optional<std::uint64_t> size = {});
-    // A file, read while it is sent. NotFound or what the system says when it can't be opened.
+    // A file, read while it is sent, by each call from its beginning: many may send it at once.
+    // NotFound or what the system says when it can't be opened.
     [[nodiscard]] static absl::StatusOr<RequestBody> file(const std::string& path);
 
-    [[nodiscard]] bool empty() const { return bytes_.empty() && !read_ && !given_; }
+    [[nodiscard]] bool empty() const { return bytes_.empty() && !read_ && !read_at_ && !given_; }
 
 private:
     friend struct BodyAccess;
     std::string bytes_;
     bool given_ = false;  // also when `bytes_` is empty
+    using ReadAt = std::function<std::ptrdiff_t(std::span<char>, std::uint64_t offset)>;
     Read read_;
+    ReadAt read_at_;
+    std::shared_ptr<std::atomic<bool>> begun_;  // of what can be read once
     Rewind rewind_;
     std::optional<std::uint64_t> size_;
 };

@@ -16,6 +16,20 @@ struct BodyAccess {
     [[nodiscard]] static const RequestBody::Read& read(const RequestBody& body) {
         return body.read_;
     }
+    [[nodiscard]] static const RequestBody::ReadAt& read_at(const RequestBody& body) {
+        return body.read_at_;
+    }
+    // Its bytes are read while they are sent.
+    [[nodiscard]] static bool is_read(const RequestBody& body) {
+        return body.read_ || body.read_at_;
+    }
+    static void begin(const RequestBody& body) {
+        if (body.begun_) {
+            *body.begun_ = true;
+        }
+    }
+    // Read before, maybe by another call.
+    [[nodiscard]] static bool begun(const RequestBody& body) { return body.begun_ && *body.begun_; }
     [[nodiscard]] static const RequestBody::Rewind& rewind(const RequestBody& body) {
         return body.rewind_;
     }
@@ -23,6 +37,9 @@ struct BodyAccess {
         return body.size_;
     }
     [[nodiscard]] static client::BodyKind kind(const RequestBody& body) {
+        if (body.read_at_) {
+            return client::BodyKind::rewindable;
+        }
         if (body.read_) {
             return body.rewind_ ? client::BodyKind::rewindable : client::BodyKind::stream_once;
         }

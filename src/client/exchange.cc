@@ -56,6 +56,10 @@ bool Exchange::begin(CURL* handle, const Setup& setup) {
         fail(AttemptError::bad_request, "libcurl gives no handle");
         return false;
     }
+    if (body_kind_ == BodyKind::stream_once && BodyAccess::begun(setup.request->body)) {
+        fail(AttemptError::bad_request, "the body was read before, and can be read once");
+        return false;
+    }
     if (const auto& rewind = BodyAccess::rewind(setup.request->body);
         rewind && setup.attempt == 1) {
         rewound(rewind);  // another call may have read it
@@ -96,6 +100,9 @@ bool Exchange::rewind_body() {
     const auto& rewind = BodyAccess::rewind(setup_.request->body);
     body_touched_ = false;
     body_read_ = 0;
+    if (BodyAccess::read_at(setup_.request->body)) {
+        return true;
+    }
     return rewind ? rewound(rewind) : body_kind_ != BodyKind::stream_once_consumed;
 }
 
@@ -156,7 +163,7 @@ void Exchange::add_headers() {
         return;
     }
     const auto size = BodyAccess::size(request.body);
-    const bool announced = BodyAccess::read(request.body) && (!size || *size >= announced_from);
+    const bool announced = BodyAccess::is_read(request.body) && (!size || *size >= announced_from);
     if (!announced && !find_header(request.headers, "expect")) {
         lines_.leave_out("Expect");
     }
@@ -235,6 +242,9 @@ bool Exchange::finished(CURLcode code) {
     if (code == CURLE_OK) {
         if (answer_.status == 0) {
             fail(AttemptError::protocol_error, "the answer has no status");
+        } else if (!answer_.head_complete) {
+            fail(AttemptError::connection_lost,
+                 "the connection ended before the answer's head did");
         }
     } else if (refused()) {
         answer_.cut = true;  // why it was refused is known well enough

@@ -79,6 +79,7 @@ private:
     void set_callbacks();
     void show_certificate();
     [[nodiscard]] bool rewind_body();
+    [[nodiscard]] std::ptrdiff_t read_body(std::span<char> into) const;
     [[nodiscard]] bool as_announced(std::size_t got);
     void head_ended();
     [[nodiscard]] bool refused() const { return answer_.head_complete && answer_.status >= 400; }

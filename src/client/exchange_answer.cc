@@ -129,22 +129,30 @@ bool Exchange::take_body(std::string_view bytes) {
 
 std::size_t Exchange::on_read(char* data, std::size_t size, std::size_t count, void* self) {
     Exchange& exchange = *static_cast<Exchange*>(self);
-    const auto& read = BodyAccess::read(exchange.setup_.request->body);
-    if (!read) {
+    if (!BodyAccess::is_read(exchange.setup_.request->body)) {
         return 0;
     }
     exchange.body_touched_ = true;
+    BodyAccess::begin(exchange.setup_.request->body);
     if (exchange.body_kind_ == BodyKind::stream_once) {
         exchange.body_kind_ = BodyKind::stream_once_consumed;
     }
-    const std::ptrdiff_t got =
-        guarded(std::ptrdiff_t{-1}, [&] { return read(std::span<char>(data, size * count)); });
+    const std::ptrdiff_t got = exchange.read_body(std::span<char>(data, size * count));
     if (got < 0 || static_cast<std::size_t>(got) > size * count) {
         exchange.fail(AttemptError::bad_request, "the body could not be read");
         return CURL_READFUNC_ABORT;
     }
     return exchange.as_announced(static_cast<std::size_t>(got)) ? static_cast<std::size_t>(got)
                                                                 : CURL_READFUNC_ABORT;
+}
+
+// -1 when it cannot be read.
+std::ptrdiff_t Exchange::read_body(std::span<char> into) const {
+    const RequestBody& body = setup_.request->body;
+    return guarded(std::ptrdiff_t{-1}, [&] {
+        return BodyAccess::read_at(body) ? BodyAccess::read_at(body)(into, body_read_)
+                                         : BodyAccess::read(body)(into);
+    });
 }
 
 // A shorter body would leave the server waiting, a longer one would be cut, and neither be known.
@@ -156,10 +164,7 @@ bool Exchange::as_announced(std::size_t got) {
     }
     char more = 0;  // libcurl asks no more when it has all
     if (body_read_ == *size) {
-        const auto& read = BodyAccess::read(setup_.request->body);
-        const auto extra =
-            guarded(std::ptrdiff_t{0}, [&] { return read(std::span<char>(&more, 1)); });
-        body_read_ += extra > 0 ? 1U : 0U;
+        body_read_ += read_body(std::span<char>(&more, 1)) > 0 ? 1U : 0U;
     }
     if (body_read_ == *size) {
         return true;
@@ -173,7 +178,8 @@ int Exchange::on_seek(void* self, curl_off_t offset, int origin) {
     Exchange& exchange = *static_cast<Exchange*>(self);
     const auto& rewind = BodyAccess::rewind(exchange.setup_.request->body);
     const bool to_the_beginning = offset == 0 && origin == SEEK_SET;
-    if (!to_the_beginning || !rewind || !guarded(false, rewind)) {
+    const bool by_offset = static_cast<bool>(BodyAccess::read_at(exchange.setup_.request->body));
+    if (!to_the_beginning || (!by_offset && (!rewind || !guarded(false, rewind)))) {
         return CURL_SEEKFUNC_FAIL;
     }
     exchange.body_read_ = 0;

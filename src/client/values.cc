@@ -1,6 +1,7 @@
 // The client's value types: bodies, cancellations, keys.
 #include <sys/random.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -27,6 +28,7 @@ RequestBody RequestBody::text(std::string bytes) {
 RequestBody RequestBody::stream(Read read, std::optional<std::uint64_t> size) {
     RequestBody body;
     body.read_ = std::move(read);
+    body.begun_ = std::make_shared<std::atomic<bool>>(false);
     body.size_ = size;
     return body;
 }
@@ -80,13 +82,12 @@ absl::StatusOr<RequestBody> RequestBody::file(const std::string& path) {
     if (size <= 0) {
         return without_size(path, *file);
     }
-    return rewindable(
-        [file](std::span<char> into) -> std::ptrdiff_t {
-            const std::size_t got = std::fread(into.data(), 1, into.size(), file.get());
-            return std::ferror(file.get()) ? -1 : static_cast<std::ptrdiff_t>(got);
-        },
-        [file] { return std::fseek(file.get(), 0, SEEK_SET) == 0; },
-        static_cast<std::uint64_t>(size));
+    RequestBody body;
+    body.size_ = static_cast<std::uint64_t>(size);
+    body.read_at_ = [file](std::span<char> into, std::uint64_t offset) -> std::ptrdiff_t {
+        return pread(fileno(file.get()), into.data(), into.size(), static_cast<off_t>(offset));
+    };
+    return body;
 }
 
 Cancellation::Cancellation() : state_(std::make_shared<State>()) {}

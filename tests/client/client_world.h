@@ -1,6 +1,7 @@
 // What the transport tests share: a client with short waits, and what its hooks saw.
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -9,6 +10,7 @@
 #include "base/text.h"
 #include "gtest/gtest.h"
 #include "ration/client.h"
+#include "raw_server.h"
 
 namespace ration::client {
 
@@ -39,6 +41,51 @@ inline ClientRequest post(std::string url, std::string body) {
     request.method = "POST";
     request.body = RequestBody::text(std::move(body));
     return request;
+}
+
+inline void serve_ok(RawConnection& peer) {
+    while (peer.read_request()) {
+        peer.answer(200, "X-Note: hello\r\nContent-Type: text/plain\r\n", "ok");
+    }
+}
+
+// Answers with these statuses in a row, the last for ever.
+inline RawServer::Serve serve_statuses(std::vector<int> statuses, std::string fields = "") {
+    const auto next = std::make_shared<std::atomic<std::size_t>>(0);
+    return [=](RawConnection& peer) {
+        while (peer.read_request()) {
+            peer.answer(statuses[std::min((*next)++, statuses.size() - 1)], fields, "body");
+        }
+    };
+}
+
+inline std::string long_text(std::size_t bytes) {
+    std::string text;
+    for (std::size_t i = 0; i < bytes; ++i) {
+        text += static_cast<char>('a' + i % 23);
+    }
+    return text;
+}
+
+inline RequestBody reading(const std::string& text, bool rewindable, bool sized) {
+    const auto at = std::make_shared<std::size_t>(0);
+    auto read = [text, at](std::span<char> into) {
+        const std::size_t count =
+            text.copy(into.data(), std::min<std::size_t>(into.size(), 1000), *at);
+        *at += count;
+        return static_cast<std::ptrdiff_t>(count);
+    };
+    const auto size = sized ? std::optional<std::uint64_t>(text.size()) : std::nullopt;
+    if (!rewindable) {
+        return RequestBody::stream(read, size);
+    }
+    return RequestBody::rewindable(
+        read,
+        [at] {
+            *at = 0;
+            return true;
+        },
+        size);
 }
 
 // Everything that hooks told, as text.

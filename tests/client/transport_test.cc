@@ -1,8 +1,4 @@
 // The client over real sockets: what it sends, what it gives back, what it shares.
-#include <unistd.h>
-
-#include <filesystem>
-#include <fstream>
 
 #include "base/same_word.h"
 #include "client_world.h"
@@ -16,22 +12,6 @@ using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::Not;
-
-void serve_ok(RawConnection& peer) {
-    while (peer.read_request()) {
-        peer.answer(200, "X-Note: hello\r\nContent-Type: text/plain\r\n", "ok");
-    }
-}
-
-// Answers with these statuses in a row, the last for ever.
-RawServer::Serve serve_statuses(std::vector<int> statuses, std::string fields = "") {
-    const auto next = std::make_shared<std::atomic<std::size_t>>(0);
-    return [=](RawConnection& peer) {
-        while (peer.read_request()) {
-            peer.answer(statuses[std::min((*next)++, statuses.size() - 1)], fields, "body");
-        }
-    };
-}
 
 TEST(Transport, GivesBackTheAnswerAndKeepsTheConnection) {
     RawServer server(serve_ok);
@@ -165,53 +145,6 @@ TEST(Transport, NestedClientsDoNotRetry) {
     EXPECT_EQ(server.requests().size(), 1U);
 }
 
-std::string long_text(std::size_t bytes) {
-    std::string text;
-    for (std::size_t i = 0; i < bytes; ++i) {
-        text += static_cast<char>('a' + i % 23);
-    }
-    return text;
-}
-
-RequestBody reading(const std::string& text, bool rewindable, bool sized) {
-    const auto at = std::make_shared<std::size_t>(0);
-    auto read = [text, at](std::span<char> into) {
-        const std::size_t count =
-            text.copy(into.data(), std::min<std::size_t>(into.size(), 1000), *at);
-        *at += count;
-        return static_cast<std::ptrdiff_t>(count);
-    };
-    const auto size = sized ? std::optional<std::uint64_t>(text.size()) : std::nullopt;
-    if (!rewindable) {
-        return RequestBody::stream(read, size);
-    }
-    return RequestBody::rewindable(
-        read,
-        [at] {
-            *at = 0;
-            return true;
-        },
-        size);
-}
-
-TEST(Transport, BodiesAreTheSameOnEveryAttempt) {
-    const std::string text = long_text(70'000);
-    for (const bool sized : {true, false}) {
-        RawServer server(serve_statuses({503, 429, 200}));
-        const auto client = make_client();
-        ClientRequest request = get(server.url("/"));
-        request.method = "PUT";
-        request.body = reading(text, true, sized);
-        EXPECT_EQ(client->call(std::move(request)).status, 200);
-        const auto seen = server.requests();
-        ASSERT_EQ(seen.size(), 3U);
-        for (const RawRequest& one : seen) {
-            EXPECT_EQ(one.body, text);
-            EXPECT_EQ(one.header("content-length"), sized ? "70000" : "");
-        }
-    }
-}
-
 TEST(Transport, AConnectionsNextRequestIsItsOwn) {
     RawServer server(serve_ok);
     const auto client = make_client();
@@ -281,96 +214,6 @@ TEST(Transport, AHandleUsedAgainAsksForWhatItsCallNames) {
     EXPECT_EQ(other.requests()[0].target, "/new");
 }
 
-TEST(Transport, AOneShotBodyIsSentOnceAndTheAnswerGoesBack) {
-    RawServer server(serve_statuses({503, 200}));
-    const auto client = make_client();
-    ClientRequest request = get(server.url("/"));
-    request.method = "PUT";
-    request.body = reading("once", false, false);
-    const ClientResult result = client->call(std::move(request));
-    EXPECT_EQ(result.status, 503);
-    EXPECT_EQ(result.reason, StopReason::body_not_replayable);
-    ASSERT_EQ(server.requests().size(), 1U);
-    EXPECT_EQ(server.requests()[0].body, "once");
-}
-
-TEST(Transport, AOneShotBodyThatWasNotAskedForIsStillThere) {
-    RawServer server([](RawConnection& peer) {
-        peer.asks_for_bodies = peer.number > 1;
-        while (peer.read_request()) {
-            peer.asks_for_bodies ? peer.answer(200, "", "")
-                                 : peer.answer(503, "Connection: close\r\n", "");
-            if (!peer.asks_for_bodies) {
-                return;
-            }
-        }
-    });
-    ClientRequest request = get(server.url("/"));
-    request.method = "PUT";
-    request.body = reading("once", false, false);
-    EXPECT_EQ(make_client()->call(std::move(request)).status, 200);
-    ASSERT_EQ(server.requests().size(), 2U);
-    EXPECT_EQ(server.requests()[0].body, "");
-    EXPECT_EQ(server.requests()[1].body, "once");
-}
-
-TEST(Transport, FilesAreBodiesToo) {
-    const auto path = std::filesystem::temp_directory_path() / cat("ration-body-", getpid());
-    std::ofstream(path) << long_text(5000);
-    RawServer server(serve_statuses({503, 200}));
-    const auto client = make_client();
-    ClientRequest request = get(server.url("/"));
-    request.method = "PUT";
-    request.body = RequestBody::file(path.string()).value();
-    EXPECT_EQ(client->call(std::move(request)).status, 200);
-    ASSERT_EQ(server.requests().size(), 2U);
-    EXPECT_EQ(server.requests()[1].body, long_text(5000));
-    ClientRequest again = get(server.url("/"));  // one body, two calls
-    again.method = "PUT";
-    again.body = RequestBody::file(path.string()).value();
-    EXPECT_EQ(client->call(again).status, 200);
-    EXPECT_EQ(client->call(again).status, 200);
-    EXPECT_EQ(server.requests().back().body, long_text(5000));
-    std::ofstream(path).close();  // it is empty now
-    again.body = RequestBody::file(path.string()).value();
-    EXPECT_EQ(client->call(again).status, 200);
-    EXPECT_EQ(server.requests().back().header("content-length"), "0");
-    again.body = RequestBody::file("/proc/self/stat").value();  // its size is 0, but it has bytes
-    EXPECT_EQ(client->call(again).status, 200);
-    EXPECT_THAT(server.requests().back().body, HasSubstr("("));
-    EXPECT_THAT(RequestBody::file("/dev/zero").status().ToString(), HasSubstr("no size"));
-    std::filesystem::remove(path);
-    EXPECT_TRUE(absl::IsNotFound(RequestBody::file(path.string()).status()));
-    const absl::Status folder = RequestBody::file(path.parent_path().string()).status();
-    EXPECT_THAT(std::string(folder.message()), HasSubstr(path.parent_path().string()));
-}
-
-TEST(Transport, ABodyThatCannotBeReadEndsTheCall) {
-    RawServer server(serve_ok);
-    ClientRequest request = get(server.url("/"));
-    request.method = "PUT";
-    request.body = RequestBody::stream([](std::span<char>) { return std::ptrdiff_t{-1}; }, 10);
-    const ClientResult result = make_client()->call(std::move(request));
-    EXPECT_EQ(result.error, AttemptError::bad_request);
-    EXPECT_THAT(result.message, HasSubstr("could not be read"));
-}
-
-TEST(Transport, ABodyThatCannotBeRewoundIsSentOnceAndTheAnswerGoesBack) {
-    RawServer server(serve_statuses({503, 200}));
-    ClientRequest request = get(server.url("/"));
-    request.method = "PUT";
-    request.body = RequestBody::rewindable(
-        [left = 4](std::span<char> into) mutable {
-            into[0] = 'x';
-            return std::ptrdiff_t{left-- > 0 ? 1 : 0};
-        },
-        [] { return false; }, 4);
-    const ClientResult result = make_client()->call(std::move(request));
-    EXPECT_EQ(result.status, 503);
-    EXPECT_EQ(result.reason, StopReason::body_not_replayable);
-    EXPECT_EQ(result.attempts, 1U);
-}
-
 TEST(Transport, WhoeverCancelsBeforeTheSendSendsNothing) {
     RawServer server(serve_ok);
     const Cancellation cancellation;
@@ -382,45 +225,6 @@ TEST(Transport, WhoeverCancelsBeforeTheSendSendsNothing) {
     EXPECT_EQ(client->call(request).reason, StopReason::cancelled);
     EXPECT_EQ(client->start(request).get().reason, StopReason::cancelled);
     EXPECT_EQ(server.connections(), 0);
-}
-
-// A shorter one would leave the server waiting, of a longer one nobody would know that it was cut.
-TEST(Transport, ABodyIsAsLongAsAnnounced) {
-    RawServer server(serve_ok);
-    const auto client = make_client();
-    const auto send = [&](std::size_t bytes, std::uint64_t announced, bool rewindable) {
-        ClientRequest request = get(server.url("/"));
-        request.method = "PUT";
-        auto left = std::make_shared<std::size_t>(bytes);
-        const auto read = [left](std::span<char> into) {
-            const std::size_t now = std::min({*left, into.size(), std::size_t{1000}});
-            std::fill_n(into.begin(), now, 'x');
-            *left -= now;
-            return static_cast<std::ptrdiff_t>(now);
-        };
-        const auto rewind = [left, bytes] {
-            *left = bytes;
-            return true;
-        };
-        request.body = rewindable ? RequestBody::rewindable(read, rewind, announced)
-                                  : RequestBody::stream(read, announced);
-        return client->call(std::move(request));
-    };
-    for (const bool rewindable : {false, true}) {
-        EXPECT_EQ(send(0, 0, rewindable).status, 200);
-        EXPECT_THAT(send(1, 0, rewindable).message, HasSubstr("longer than the 0 bytes"));
-        for (const std::size_t size : {std::size_t{1}, std::size_t{1000}, std::size_t{2'500'000}}) {
-            SCOPED_TRACE(cat(size, rewindable ? " rewindable" : ""));
-            EXPECT_EQ(send(size, size, rewindable).status, 200);
-            const ClientResult shorter = send(size - 1, size, rewindable);
-            EXPECT_EQ(shorter.error, AttemptError::bad_request);
-            EXPECT_EQ(shorter.reason, StopReason::error_not_retryable);
-            EXPECT_THAT(shorter.message, HasSubstr(cat("shorter than the ", size, " bytes")));
-            const ClientResult longer = send(size + 1, size, rewindable);
-            EXPECT_EQ(longer.error, AttemptError::bad_request);
-            EXPECT_THAT(longer.message, HasSubstr(cat("longer than the ", size, " bytes")));
-        }
-    }
 }
 
 TEST(Transport, FunctionsOfARequestThatThrowEndTheCall) {

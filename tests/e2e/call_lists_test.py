@@ -26,6 +26,26 @@ class Lists(unittest.TestCase):
     def written(self):
         return [json.loads(line) for line in self.results.read_text().splitlines()]
 
+    def test_a_second_interrupt_ends_it_whoever_does_not_read_on(self):
+        with Server(answer(200, "x" * 20_000)) as server:
+            for verbose in ((), ("-v",)):
+                ours, theirs = pty.openpty()
+                child = subprocess.Popen(command("--each", "-", *verbose, server.url()), stdin=subprocess.PIPE,
+                                         stdout=subprocess.PIPE, stderr=theirs)
+                os.close(theirs)
+                child.stdin.write(b"/a\n" * 200)
+                child.stdin.close()
+                before = -1
+                while len(server.seen) != before:  # until the pipe is full
+                    before = len(server.seen)
+                    time.sleep(0.5)
+                for _ in range(2):
+                    child.send_signal(signal.SIGINT)
+                    time.sleep(0.3)
+                self.assertEqual(child.wait(60), 130)
+                child.stdout.close()
+                os.close(ours)
+
     def test_results_and_the_bar_on_one_terminal_are_on_lines_of_their_own(self):
         def slow(request, body):
             time.sleep(0.3)  # the bar is drawn ten times a second

@@ -33,7 +33,7 @@ export class Attempt {
         this.hop = firstHop(call);
         try {
             this.transfer = openTransfer(settings.fetch ?? globalThis.fetch, request);
-            this.sendHop(this.hop).then((response) => this.answered(response), (error) => this.failed(error));
+            Promise.resolve(this.sendHop(this.hop)).then((response) => this.answered(response), (error) => this.failed(error));
         } catch (error) {
             this.failed(error);
         }

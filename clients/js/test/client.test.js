@@ -178,3 +178,8 @@ test('a fetch of the caller that gives no answer ends the call', async () => {
         assert.deepEqual(client.stats().gates.map(({inFlight}) => inFlight), [0]);
     }
 });
+
+test('a fetch of the caller may answer at once', async () => {
+    const client = createClient({fetch: () => new Response('good')});
+    assert.equal(await (await client('https://api.example/a')).text(), 'good');
+});

@@ -308,6 +308,29 @@ class Hostile(unittest.TestCase):
                 with self.subTest(adapter.name):
                     check(adapter)
 
+    def test_a_cookie_that_is_deleted_on_the_way_is_gone(self):
+        def check(adapter):
+            last = self.server.script(OK)
+            first = self.server.script(reply(307, {"Location": last.url, "Set-Cookie": "stale=; Max-Age=0; Path=/"}))
+            with adapter.client() as client:
+                self.assertEqual(client.get(first.url, headers={"Cookie": "stale=1; other=2"}).status_code, 200)
+                self.assertEqual(field(last.log()[-1], "cookie"), "other=2")
+                self.assertEqual(client.get(first.url, headers={"Cookie": "stale=1"}).status_code, 200)
+                self.assertIsNone(field(last.log()[-1], "cookie"))
+        for adapter in ADAPTERS:
+            if hasattr(adapter, "client"):
+                with self.subTest(adapter.name):
+                    check(adapter)
+
+    def test_a_prepared_request_may_be_sent_again(self):
+        target = self.server.script(OK)
+        with ration_client.requests.Session() as session:
+            session.trust_env = False
+            prepared = session.prepare_request(requests.Request("PUT", target.url, data=io.BytesIO(b"content")))
+            for _ in range(2):
+                self.assertEqual(session.send(prepared).status_code, 200)
+        self.assertEqual([entry["body"] for entry in target.log()], ["content"] * 2)
+
     def test_what_a_session_knows_stays_at_home_too(self):
         first, after = self.hops_away(self.server.script(OK, listener="other"))
         with ration_client.requests.Session() as session:

@@ -25,7 +25,9 @@ std::size_t columns() {
 
 }  // namespace
 
-Terminal::Terminal() : is_terminal_(isatty(STDERR_FILENO) == 1) {}
+Terminal::Terminal() : is_terminal_(isatty(STDERR_FILENO) == 1) {
+    std::cerr.tie(nullptr);  // who reads stdout slowly holds up nothing else
+}
 
 void Terminal::line(std::string_view text) {
     const std::lock_guard lock(mutex_);
@@ -41,7 +43,10 @@ void Terminal::beside(const std::function<void()>& write) {
 }
 
 void Terminal::live(std::string_view text) {
-    const std::lock_guard lock(mutex_);
+    const std::unique_lock lock(mutex_, std::try_to_lock);
+    if (!lock.owns_lock()) {
+        return;  // somebody writes, maybe for long: whoever shows this looks after signals too
+    }
     if (!is_terminal_ || (text.empty() && !shown_)) {
         return;
     }

@@ -25,7 +25,8 @@ public:
     void line(std::string_view text);
     // `write` writes lines elsewhere, maybe to the same screen: the live line is out of their way.
     void beside(const std::function<void()>& write);
-    // Replaces the live line, cut to the terminal's width; empty takes it away.
+    // Replaces the live line, cut to the terminal's width; empty takes it away. Never waits for
+    // whoever writes just now.
     void live(std::string_view text);
 
 private:

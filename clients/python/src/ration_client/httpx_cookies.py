@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any, Dict, List
+from typing import Any, Dict, List, Set
 from urllib.parse import urlsplit
 
 import httpx
 
 from .redirect import origin_of
+
+
+def _name_of(pair: str) -> str:
+    return pair.partition("=")[0].strip()
 
 
 class Cookies:
@@ -17,6 +21,7 @@ class Cookies:
     def __init__(self, first: httpx.Request) -> None:
         self._home = origin_of(urlsplit(str(first.url)))
         self._of: Dict[Any, httpx.Cookies] = {}
+        self._named: Dict[Any, Set[str]] = {}  # all that were set or deleted, by their origin
         self._at_home: List[str] = []
 
     def learn(self, hop: httpx.Request, response: httpx.Response) -> None:
@@ -25,18 +30,21 @@ class Cookies:
             origin = origin_of(urlsplit(str(hop.url)))
             response.request = hop
             self._of.setdefault(origin, httpx.Cookies()).extract_cookies(response)
+            self._named.setdefault(origin, set()).update(map(_name_of, told))
             self._at_home += told if origin == self._home else []
 
     def give(self, hop: httpx.Request) -> None:
-        known = self._of.get(origin_of(urlsplit(str(hop.url))))
+        origin = origin_of(urlsplit(str(hop.url)))
+        known = self._of.get(origin)
         if known is None:
             return
         bare = httpx.Request(hop.method, hop.url)
         known.set_cookie_header(bare)
         fresh = bare.headers.get("cookie", "")
-        names = {pair.partition("=")[0].strip() for pair in fresh.split(";")}
-        kept = [pair.strip() for pair in hop.headers.get("cookie", "").split(";")
-                if pair.strip() and pair.partition("=")[0].strip() not in names]
+        deleted = self._named[origin] - {cookie.name for cookie in known.jar}
+        replaced = deleted.union(map(_name_of, fresh.split(";")))
+        given = hop.headers.pop("cookie", "").split(";")
+        kept = [pair.strip() for pair in given if pair.strip() and _name_of(pair) not in replaced]
         cookie = "; ".join([*kept, *([fresh] if fresh else [])])
         if cookie:
             hop.headers["Cookie"] = cookie

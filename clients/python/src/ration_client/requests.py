@@ -194,6 +194,8 @@ class _Body:
         self._kind = "none" if self._body is None else "buffered"
         if self._body is not None and not isinstance(self._body, (bytes, str)):
             self._kind = "rewindable" if isinstance(self._position, int) else "stream_once"
+        if self._kind == "rewindable":
+            self._body.seek(self._position)  # the request may have been sent before
         length = request.headers.get("Content-Length", "")
         if hasattr(self._body, "read") and str(length).isdigit() and int(length) <= most:
             self._body, self._kind = self._body.read(), "buffered"  # type: ignore[union-attr]
