@@ -110,7 +110,8 @@ struct RetryPolicy {
         AttemptError::attempt_timeout};
     KeyMaking key_making = KeyMaking::caller;
     std::string key_header = "Idempotency-Key";
-    // Retries are paid for by successes, for each origin. Thousandths of a token.
+    // Retries are paid for by successes, for each origin. Thousandths of a token. A repeat of what
+    // was never sent (dns_failed, connect_failed) takes none.
     std::uint32_t budget_capacity = 50'000;
     std::uint32_t budget_retry_cost = 1'000;
     std::uint32_t budget_success_deposit = 200;

@@ -1,9 +1,11 @@
 #include "client/gate_book.h"
 
+#include <algorithm>
+
 namespace ration::client {
 namespace {
 
-constexpr int most_looks = 64;
+constexpr std::size_t most_looks = 64;
 
 }  // namespace
 
@@ -27,14 +29,14 @@ Gate& GateBook::open(const std::string& key, Mono now) {
 }
 
 bool GateBook::forget_one(Mono now) {
-    int looks = 0;
-    for (auto entry = entries_.begin(); entry != entries_.end() && looks < most_looks;
-         ++entry, ++looks) {
-        if (entry->gate.idle(now)) {
-            index_.erase(entry->key);
-            entries_.erase(entry);
+    for (std::size_t looks = std::min(entries_.size(), most_looks); looks > 0; --looks) {
+        const auto oldest = entries_.begin();
+        if (oldest->gate.idle(now)) {
+            index_.erase(oldest->key);
+            entries_.erase(oldest);
             return true;
         }
+        entries_.splice(entries_.end(), entries_, oldest);  // looked at last the next time
     }
     return false;
 }

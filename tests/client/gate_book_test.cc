@@ -36,6 +36,21 @@ TEST(GateBook, WhenAllHoldSomebodyNewcomersShareOne) {
     EXPECT_NE(&book.open("c", start + std::chrono::seconds(11)), &shared) << "a's hold is over";
 }
 
+TEST(GateBook, ThoseThatHaveToStayAreLookedAtLastTheNextTime) {
+    const RetryPolicy policy;
+    ScriptedRandom random({0.0});
+    GateBook book(policy, random, 200, false);
+    for (int i = 0; i < 200; ++i) {
+        Gate& gate = book.open(cat(i), start);
+        gate.close(start + std::chrono::seconds(i < 150 ? 10 : 0), Nanos(0));
+    }
+    const Gate* shared = &book.open("new", start);
+    EXPECT_EQ(&book.open("new", start), shared);
+    EXPECT_NE(&book.open("new", start), shared);
+    EXPECT_NE(book.find("0"), nullptr);
+    EXPECT_EQ(book.find("150"), nullptr);
+}
+
 TEST(Dispatcher, RemembersSoManyOriginsAndGates) {
     SeededRandom random(1);
     VirtualClient world({}, random);

@@ -74,7 +74,7 @@ const bearer = (key) => ({headers: {Authorization: `Bearer ${key}`}});
 const SCENARIOS = {
     crowd: () => crowd(watched(), {callers: 50, calls: 600, init: bearer('sk_js')}),
     posts: () => crowd(watched(), {callers: 70, calls: 70, init: {...bearer('sk_js_posts'), method: 'POST', body: 'x'}}),
-    restart: () => crowd(watched({maxRetries: 10, budgetCapacity: 1000}),
+    restart: () => crowd(watched({maxRetries: 10}),
         {callers: 20, calls: 2000, init: bearer('sk_js_fast'), progress: 400}),
     office: () => crowd(watched(), {callers: 50, calls: 600, init: bearer('axp_demo_ana_ci')}),
     minute: () => minute(watched({totalDeadlineMs: 5_000}), 'axp_demo_ben'),

@@ -134,7 +134,7 @@ Client = Async if LIBRARY == "async" else Sync
 SCENARIOS = {
     "crowd": lambda: Client(hooks=HOOKS).crowd(50, 600, f"sk_{LIBRARY}"),
     "posts": lambda: Client(hooks=HOOKS).crowd(70, 70, f"sk_{LIBRARY}_posts", "POST", "x"),
-    "restart": lambda: Client(hooks=HOOKS, max_retries=10, budget_capacity=1000).crowd(20, 2000, f"sk_{LIBRARY}_fast", progress=400),
+    "restart": lambda: Client(hooks=HOOKS, max_retries=10).crowd(20, 2000, f"sk_{LIBRARY}_fast", progress=400),
     "office": lambda: Client(hooks=HOOKS).crowd(50, 600, "axp_demo_ana_ci"),
     "minute": lambda: minute(Client(hooks=HOOKS, total_deadline_ms=5_000), "axp_demo_ben"),
     "day": lambda: bookings(Client(idempotency=["POST /v1/bookings"]), "pk_demo_lisbon", 17),

@@ -13,7 +13,7 @@ import threading
 import time
 import unittest
 
-from call_world import Server, answer, call, command, error_body
+from call_world import Server, answer, call, command, error_body, shown_on
 from harness import RATION
 
 
@@ -296,14 +296,8 @@ class WhatIsSentAndWritten(unittest.TestCase):
             ours, theirs = pty.openpty()
             child = subprocess.Popen(command(server.url("/shown")), stdout=subprocess.PIPE, stderr=theirs)
             os.close(theirs)
-            shown = b""
-            try:
-                while chunk := os.read(ours, 4096):
-                    shown += chunk
-            except OSError:
-                pass  # the terminal's other end is closed
+            shown = shown_on(ours)
             self.assertEqual((child.communicate()[0], child.wait()), (b"ok", 0))
-            os.close(ours)
             self.assertIn(b"waiting", shown)
             self.assertIn(b"the server asked for it (Retry-After) after 429", shown)
             self.assertTrue(shown.endswith(b"\r\x1b[K"), "the line is taken away")

@@ -14,7 +14,7 @@ import threading
 import time
 import unittest
 
-from call_world import Server, answer, call, command, error_body
+from call_world import Server, answer, call, command, error_body, shown_on
 
 
 class Lists(unittest.TestCase):
@@ -57,13 +57,7 @@ class Lists(unittest.TestCase):
             child.stdin.write(b"/a\n/b\n/c\n")
             child.stdin.close()
             os.close(theirs)
-            shown = b""
-            try:
-                while chunk := os.read(ours, 4096):
-                    shown += chunk
-            except OSError:
-                pass  # the terminal's other end is closed
-            os.close(ours)
+            shown = shown_on(ours)
             self.assertEqual(child.wait(60), 0)
         lines = [line.rsplit(b"\x1b[K", 1)[-1] for line in shown.split(b"\r\n")]
         self.assertEqual([json.loads(line)["state"] for line in lines if b'"line"' in line], ["done"] * 3, shown)

@@ -3,6 +3,7 @@
 import contextlib
 import http.server
 import json
+import os
 import subprocess
 import threading
 
@@ -79,3 +80,13 @@ def answer(status, text="", **fields):
 
 def error_body(kind):
     return json.dumps({"error": {"type": kind}})
+
+
+def shown_on(terminal):
+    """All that comes of a terminal until its other end is closed; closes it."""
+    shown = b""
+    with contextlib.suppress(OSError):
+        while chunk := os.read(terminal, 4096):
+            shown += chunk
+    os.close(terminal)
+    return shown

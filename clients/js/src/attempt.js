@@ -7,7 +7,6 @@ import {MAX_BODY_BYTES} from './hints.js';
 import {decideRedirect, isRedirect} from './redirect.js';
 import {openTransfer} from './transfer.js';
 
-const NOTHING_SENT = ['dns_failed', 'connect_failed'];
 const ERROR_BODY_MS = 5_000; // for reading why something was refused
 
 // Not async, and with as few promises as can be: each of them costs every call.
@@ -80,7 +79,7 @@ export class Attempt {
     // Whoever answered with a redirect was asked, wherever it led.
     kindOf(error) {
         const kind = errorKind(error);
-        return this.redirected && NOTHING_SENT.includes(kind) ? 'connection_lost' : kind;
+        return this.redirected && this.call.policy.nothingSentKinds.includes(kind) ? 'connection_lost' : kind;
     }
 
     ends(outcome, answered) {

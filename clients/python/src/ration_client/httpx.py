@@ -57,7 +57,19 @@ class CallRefused(httpx.TransportError):
         self.info = self.ration = info
 
 
-class _Joined(httpx.SyncByteStream, httpx.AsyncByteStream):
+class _Wrapped(httpx.SyncByteStream, httpx.AsyncByteStream):
+    """A body around another, which ends with it."""
+
+    _stream: Any
+
+    def close(self) -> None:
+        self._stream.close()
+
+    async def aclose(self) -> None:
+        await self._stream.aclose()
+
+
+class _Joined(_Wrapped):
     """What was read of a body, then the rest of it."""
 
     def __init__(self, seen: List[bytes], rest: Any, stream: Any) -> None:
@@ -73,14 +85,8 @@ class _Joined(httpx.SyncByteStream, httpx.AsyncByteStream):
         async for chunk in self._rest:
             yield chunk
 
-    def close(self) -> None:
-        self._stream.close()
 
-    async def aclose(self) -> None:
-        await self._stream.aclose()
-
-
-class _Resumable(httpx.SyncByteStream, httpx.AsyncByteStream):
+class _Resumable(_Wrapped):
     """The body of a call that can be resumed: what breaks it off tells under which key."""
 
     def __init__(self, stream: Any, info: CallInfo) -> None:
@@ -100,12 +106,6 @@ class _Resumable(httpx.SyncByteStream, httpx.AsyncByteStream):
         except Exception as error:
             error.ration = self._info  # type: ignore[attr-defined]
             raise
-
-    def close(self) -> None:
-        self._stream.close()
-
-    async def aclose(self) -> None:
-        await self._stream.aclose()
 
 
 class _Base:
@@ -327,7 +327,7 @@ def _refused(response: httpx.Response, raw: bytes, complete: bool) -> Outcome:
 
 def _failed(error: BaseException, call: Optional[Call], handled: Optional[BaseException]) -> Outcome:
     kind = error_kind(error, handled)
-    if call and call.redirects and kind in ("dns_failed", "connect_failed"):
+    if call and call.redirects and kind in call.policy.nothing_sent_kinds:
         kind = "connection_lost"  # whoever answered with a redirect was asked, wherever it led
     return Outcome(error=kind, cause=error)
 
